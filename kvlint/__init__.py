@@ -1,0 +1,76 @@
+"""Finds and repairs failure states that get lost in KV-cache transfer backends.
+
+The two functions here are the Python API; importing this package loads nothing
+else until one of them is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kvlint.config import Config
+    from kvlint.diagnostics import Finding
+    from kvlint.fix_run import FixRun
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__", "check", "fix"]
+
+
+def check(paths: Iterable[str | os.PathLike[str]], config: Config | None = None) -> list[Finding]:
+    """Check files and folders, in this process.
+
+    Args:
+        paths: files, and folders to be searched for Python files.
+        config: what to check for; None means the nearest configuration file, as for the command.
+
+    Returns:
+        The findings that no comment suppresses, sorted by path, line, column and code.
+
+    Raises:
+        kvlint.config.KvlintError: a path or the configuration cannot be used, or the analysis of a file crashed.
+    """
+    from kvlint import engine
+
+    names = _names(paths)
+    return engine.findings_or_raise(engine.check(names, config or _nearest(names), jobs=1))
+
+
+def fix(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    unsafe: bool = False,
+    diff_only: bool = False,
+    config: Config | None = None,
+) -> FixRun:
+    """Apply fixes to files and to the Python files in folders.
+
+    Args:
+        paths: files and folders; nothing else is written.
+        unsafe: whether fixes that need a reader's judgement are applied too.
+        diff_only: compute the changes and write nothing.
+        config: as for `check`.
+
+    Returns:
+        The changes, the findings that remain and the fixes that were refused.
+
+    Raises:
+        kvlint.config.KvlintError: as for `check`.
+    """
+    from kvlint import fix_run
+
+    names = _names(paths)
+    return fix_run.fix(names, config or _nearest(names), unsafe=unsafe, write=not diff_only)
+
+
+def _names(paths: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    return (os.fspath(paths),) if isinstance(paths, str | os.PathLike) else tuple(map(os.fspath, paths))
+
+
+def _nearest(names: tuple[str, ...]) -> Config:
+    from kvlint.config import load_config
+
+    return load_config(names[0] if names else os.curdir)

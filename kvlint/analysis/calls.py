@@ -1,0 +1,517 @@
+"""Abstract calls: dict methods of the tables, constructors, methods followed along the hierarchy, and the unknown."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from abc import abstractmethod
+from dataclasses import replace
+
+from kvlint.analysis import ir, operators
+from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, QUEUE_CALLS, Reach
+from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes
+from kvlint.analysis.lower import lowered
+from kvlint.analysis.subject import Subject
+from kvlint.analysis.values import (
+    ABSENT,
+    NONE,
+    STATUS,
+    UNDECIDED,
+    BoundCall,
+    Env,
+    Field,
+    Global,
+    Item,
+    Key,
+    Known,
+    Local,
+    Object,
+    Several,
+    Something,
+    State,
+    StatusTable,
+    Super,
+    Value,
+    causes_of,
+    computed_from,
+    with_causes,
+)
+from kvlint.semantics.constants import enum_info
+from kvlint.semantics.hierarchy import Method, class_info, resolve_class
+from kvlint.semantics.module import Function, Module
+from kvlint.semantics.world import Symbol, World
+
+_MAX_DEPTH = 8
+_MUTATORS = frozenset(
+    {"append", "appendleft", "add", "extend", "insert", "update", "remove", "discard", "clear", "pop", "popleft"}
+    | {"setdefault", "popitem", "sort", "reverse"}
+)
+_LIST_CALLS = frozenset({"append", "appendleft", "insert", "add", "heappush"})
+# Calls that take nothing over, whatever they are given.
+_BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
+
+class Caller(Evaluator):
+    """Evaluates calls; running a function's body is left to the subclass in ``interpreter``."""
+
+    def __init__(self, world: World, subject: Subject, *, in_worker: bool, reach: Reach) -> None:
+        super().__init__(world, subject, in_worker=in_worker)
+        self.reach = reach
+        self.depth = 0
+        self.takes: frozenset[ast.AST] = frozenset()
+
+    @abstractmethod
+    def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
+        """The returned values of ``function`` started in ``state`` (parameters bound), each with its state."""
+
+    def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
+        """Every result of a call."""
+        results: Outcomes = []
+        for callee, ready in self._callee(expression.callee, state, frame):
+            names = tuple(name for name, _ in expression.keywords)
+            parts = (*expression.arguments, *(value for _, value in expression.keywords))
+            for values, before in self.evaluate_all(parts, ready, frame):
+                count = len(expression.arguments)
+                named = dict(zip(names, values[count:], strict=True))
+                results.extend(self._apply(expression, callee, values[:count], named, before, frame))
+        return results
+
+    def _callee(self, callee: ir.Expression, state: State, frame: Frame) -> Outcomes:
+        if isinstance(callee, ir.Attribute):
+            return [
+                (self._method_of(owner, callee.name, after), after)
+                for owner, after in self.evaluate(callee.owner, state, frame)
+            ]
+        return self.evaluate(callee, state, frame)
+
+    def _method_of(self, owner: Value, name: str, state: State) -> Value:
+        if isinstance(owner, Global):
+            return self.attribute_of(owner, name, state)
+        if isinstance(owner, Object):
+            attribute = self.attribute_of(owner, name, state)
+            return attribute if isinstance(attribute, Field) else BoundCall(owner, name, owner.causes)
+        return BoundCall(owner, name, owner.causes)
+
+    def _apply(  # noqa: PLR0911, PLR0913
+        self,
+        expression: ir.Call,
+        callee: Value,
+        values: list[Value],
+        named: dict[str, Value],
+        state: State,
+        frame: Frame,
+    ) -> Outcomes:
+        if expression.at in self.takes:
+            if frame.raised is not None:
+                self.raise_("Empty", state, frame)
+            return [(Item(), state.note(taken=True))]
+        values = [self.constant(value) for value in values]
+        named = {name: self.constant(value) for name, value in named.items()}
+        match callee:
+            case BoundCall(owner=StatusTable(), name=name):
+                return self._on_status_table(name, values, named, state, frame)
+            case BoundCall(owner=Field() as owner, name=name):
+                return self._on_field(expression, owner, name, values, state, frame)
+            case BoundCall(owner=Object() as owner, name=name):
+                method = owner.cls.lookup(name)
+                return self._on_object(expression, owner, method, values, named, state, frame)
+            case BoundCall(owner=Super() as owner, name=name):
+                method = owner.cls.lookup(name, after=owner.after)
+                if method is None and name == "__init__":
+                    return [(NONE, state)]
+                return self._on_object(expression, Object(owner.cls), method, values, named, state, frame)
+            case BoundCall(owner=Known() as owner, name=name):
+                return self._on_constant(expression, owner, name, values, state)
+            case Local(function=function, frame=number) if number == frame.number and self.depth < _MAX_DEPTH:
+                return self._inline_local(function, values, named, state, frame)
+            case Global():
+                return self._on_global(expression, callee, values, named, state, frame)
+            case _:
+                return self._unknown(expression, callee, [*values, *named.values()], state, frame)
+
+    # -- the tables -----------------------------------------------------------
+
+    def _on_status_table(
+        self, name: str, values: list[Value], named: dict[str, Value], state: State, frame: Frame
+    ) -> Outcomes:
+        key = values[0] if values else NONE
+        default = values[1] if len(values) > 1 else named.get("default", NONE)
+        if name in {"get", "pop", "setdefault"} and values and not self.is_room(key):
+            changed = state if name == "get" or self._is_other_room(key) else replace(state, stored=UNDECIDED)
+            return [(Something(undecided=not self._is_other_room(key)), changed)]
+        match name:
+            case "get" | "pop" | "setdefault" if values:
+                return self._read_status(name, key, default, len(values) + len(named), state, frame)
+            case "__contains__" if values:
+                return self._membership(key, StatusTable(), state) or []
+            case "__getitem__" if values:
+                return self.item_of(StatusTable(), key, state, frame)
+            case "__setitem__" if len(values) == 2:
+                return [(NONE, self.store(key, values[1], state))]
+            case "__delitem__" if values:
+                if state.stored is ABSENT:
+                    self.raise_("KeyError", state, frame, frozenset({STATUS}))
+                    return []
+                return [(NONE, self.remove(key, state))]
+            case "clear":
+                return [(NONE, self.remove(Key(), state))]
+            case "keys":
+                return [(StatusTable(), state)]
+            case "values" | "items" | "copy" | "__len__" | "__iter__":
+                return [(Something(undecided=True, not_none=True), state)]
+            case "popitem":
+                return [(Something(undecided=True), self.remove(Key(), state)), (Something(undecided=True), state)]
+            case _:
+                if self.in_worker:
+                    return [(Something(frozenset({STATUS})), state)]
+                return [(Something(undecided=True), replace(state, stored=UNDECIDED))]
+
+    def _read_status(  # noqa: PLR0913
+        self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame
+    ) -> Outcomes:
+        if state.stored is UNDECIDED:
+            value: Value = Something(frozenset({STATUS}), undecided=True)
+            return [(value, state if name == "get" else self.remove(key, state))]
+        if state.stored is ABSENT:
+            if name == "pop" and count == 1:
+                self.raise_("KeyError", state, frame, frozenset({STATUS}))
+                return []
+            if name == "setdefault":
+                state = self.store(key, default, state)
+            elif name == "pop":
+                state = state.note(cleared=True)
+            return [(with_causes(default, frozenset({STATUS})), state)]
+        value = self.stored_value(state.stored)
+        return [(value, self.remove(key, state) if name == "pop" else state)]
+
+    def _on_field(  # noqa: PLR0913
+        self, expression: ir.Call, owner: Field, name: str, values: list[Value], state: State, frame: Frame
+    ) -> Outcomes:
+        causes = frozenset({owner.name})
+        keyed = bool(values) and self.is_room(values[0]) and not isinstance(values[0], Known)
+        match name:
+            case "get" if keyed:
+                default = values[1] if len(values) > 1 else NONE
+                return [(Something(causes, not_none=True), state), (with_causes(default, causes), state)]
+            case "pop" if keyed:
+                state = self.removed_from(owner.name, expression.at, state)
+                default = values[1] if len(values) > 1 else NONE
+                if len(values) == 1:
+                    self.raise_("KeyError", state, frame, causes)
+                    return [(Something(causes, not_none=True), state)]
+                return [(Something(causes, not_none=True), state), (with_causes(default, causes), state)]
+            case "discard" | "remove" | "__delitem__" if keyed:
+                return [(NONE, self.removed_from(owner.name, expression.at, state))]
+            case "clear" | "popitem" | "popleft" | "pop":
+                return [(Something(), self.removed_from(owner.name, expression.at, state))]
+            case "__contains__" if keyed:
+                return self._membership(values[0], owner, state) or []
+            case "keys":
+                return [(owner, state)]
+            case "setdefault" if keyed:
+                return [(Something(not_none=True), state)]
+            case _:
+                return self._unknown(expression, BoundCall(owner, name), values, state, frame)
+
+    def _on_constant(
+        self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State
+    ) -> Outcomes:
+        if name in _MUTATORS and owner.mutable:
+            state = self._forget_mutated(expression, state)
+            return [(Something(causes_of(values)), self._hand_over(name, values, state))]
+        if owner.mutable and name in {"values", "items", "keys", "copy"}:
+            return [(owner, state)]
+        if owner.mutable and name == "get" and owner.value == ():
+            return [(with_causes(values[1] if len(values) > 1 else NONE, owner.causes), state)]
+        return [(computed_from((owner, *values)), state)]
+
+    def _forget_mutated(self, expression: ir.Call, state: State) -> State:
+        match expression.callee:
+            case ir.Attribute(owner=ir.Name(id=name)):
+                return replace(state, env=state.env.set(name, Something(not_none=True)))
+            case ir.Attribute(owner=ir.Attribute(name=name)):
+                return replace(state, heap=state.heap.set(name, Something(not_none=True)))
+            case _:
+                return state
+
+    # -- functions whose source is known --------------------------------------
+
+    def _on_object(  # noqa: PLR0913
+        self,
+        expression: ir.Call,
+        receiver: Object,
+        method: Method | None,
+        values: list[Value],
+        named: dict[str, Value],
+        state: State,
+        frame: Frame,
+    ) -> Outcomes:
+        everything = [*values, *named.values()]
+        if method is None or method.kind == "wrapped" or expression.spread:
+            return self._unknown(expression, receiver, everything, state, frame)
+        if self.in_worker and self.reach.is_hook(method):
+            return self._unknown(expression, receiver, everything, state, frame)
+        if not self.reach.touches(method, receiver.cls, self.subject):
+            self._may_raise(expression, state, frame)
+            return [(computed_from(everything), state)]
+        if self.depth >= _MAX_DEPTH:
+            return self._unknown(expression, receiver, everything, state, frame)
+        arguments = [*({"static": [], "class": [Something()]}.get(method.kind, [receiver])), *values]
+        module, owner = method.owner.module, method.owner
+        inner = Frame(module, owner, method.node, self._next_frame(), frame.raised, frame.after_call)
+        return self.inline(lowered(self.world, method.node), arguments, named, state, inner)
+
+    def _next_frame(self) -> int:
+        return self.depth + 1
+
+    def inline(
+        self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
+    ) -> Outcomes:
+        """Run ``function`` on the given arguments; the caller's locals come back afterwards."""
+        if function.is_generator:
+            return [(Something(), self._poisoned(state))]
+        bound = self._bind(function, arguments, named, state, frame)
+        if bound is None:
+            self.raise_("TypeError", state, frame)
+            return []
+        started = replace(state, env=Env(bound), control=frozenset(), tested=frozenset())
+        self.depth += 1
+        try:
+            outcomes = self.run_body(function, started, frame)
+        finally:
+            self.depth -= 1
+        results: Outcomes = []
+        for value, after in outcomes:
+            if isinstance(value, Known | Something):
+                value = with_causes(value, after.tested)
+            back = replace(after, env=state.env, control=state.control, tested=state.tested)
+            results.append((value, back))
+        return list(dict.fromkeys(results))
+
+    def _bind(
+        self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
+    ) -> dict[str, Value] | None:
+        bound = dict(zip(function.parameters, arguments, strict=False))
+        if len(arguments) > len(function.parameters) and not function.collects:
+            return None
+        for name, value in named.items():
+            if name in function.parameters:
+                bound[name] = value
+            elif not function.collects:
+                return None
+        for name, default in function.defaults:
+            if name not in bound:
+                bound[name] = self.evaluate(default, state, frame)[0][0]
+        for name in function.parameters:
+            bound.setdefault(name, Something())
+        return bound
+
+    def _inline_local(
+        self, function: ir.Function, values: list[Value], named: dict[str, Value], state: State, frame: Frame
+    ) -> Outcomes:
+        bound = self._bind(function, values, named, state, frame)
+        if bound is None or function.is_generator:
+            return [(Something(), self._poisoned(state))]
+        started = state
+        for name, value in bound.items():
+            started = replace(started, env=started.env.set(name, value))
+        inner = Frame(frame.module, frame.defined_in, function.at, frame.number, frame.raised, frame.after_call)
+        self.depth += 1
+        try:
+            outcomes = self.run_body(function, replace(started, tested=frozenset()), inner)
+        finally:
+            self.depth -= 1
+        results: Outcomes = []
+        for value, after in outcomes:
+            env = state.env
+            for name in function.shared:
+                env = env.set(name, Something(undecided=True))
+            back = replace(after, env=env, control=state.control, tested=state.tested | after.tested)
+            results.append((with_causes(value, after.tested), back))
+        return results
+
+    def _on_global(  # noqa: PLR0911, PLR0913
+        self,
+        expression: ir.Call,
+        callee: Global,
+        values: list[Value],
+        named: dict[str, Value],
+        state: State,
+        frame: Frame,
+    ) -> Outcomes:
+        everything = [*values, *named.values()]
+        target = self.world.resolve(callee.module, callee.dotted)
+        if isinstance(target, Symbol):
+            if isinstance(target.node, ast.ClassDef):
+                return self._construct(target.module, target.node, everything, state, expression, frame)
+            if isinstance(target.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                return self._on_function(expression, callee, target.module, target.node, values, named, state, frame)
+            return self._unknown(expression, callee, everything, state, frame)
+        if callee.dotted == "super" and not values and frame.defined_in is not None:
+            receiver = self._receiver(state, frame)
+            if receiver is not None:
+                return [(Super(receiver.cls, frame.defined_in), state)]
+        if callee.dotted in {"getattr", "setattr", "delattr"} and values:
+            return self._dynamic(callee.dotted, values, state)
+        if not named or callee.dotted in {"max", "min"}:
+            try:
+                folded = operators.builtin(callee.dotted, values)
+            except operators.RaisesError as error:
+                self.raise_(error.name, state, frame)
+                return []
+            if folded is not None and not any(isinstance(value, StatusTable) for value in values):
+                if named:
+                    folded = computed_from(everything)
+                return [(folded, state)]
+        if callee.dotted == "next" or callee.dotted in _BYSTANDERS or hasattr(builtins, callee.dotted):
+            undecided = any(isinstance(value, StatusTable) for value in everything)
+            value = computed_from(everything)
+            return [(Something(value.causes, value.undecided or undecided), state)]
+        return self._unknown(expression, callee, everything, state, frame)
+
+    def _receiver(self, state: State, frame: Frame) -> Object | None:
+        node = frame.node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
+            value = state.env.get(node.args.args[0].arg)
+            return value if isinstance(value, Object) else None
+        return None
+
+    def _dynamic(self, name: str, values: list[Value], state: State) -> Outcomes:
+        if name == "getattr" and len(values) > 1:
+            attribute = values[1]
+            if isinstance(attribute, Known) and isinstance(attribute.value, str):
+                return [(self.attribute_of(values[0], attribute.value, state), state)]
+            return [(Something(undecided=True), state)]
+        return [(NONE, self._poisoned(state) if isinstance(values[0], Object) else state)]
+
+    def _construct(  # noqa: PLR0913
+        self,
+        module: Module,
+        node: ast.ClassDef,
+        values: list[Value],
+        state: State,
+        expression: ir.Call,
+        frame: Frame,
+    ) -> Outcomes:
+        cls = class_info(self.world, module, node)
+        members = enum_info(cls)
+        if members is not None:
+            if len(values) == 1 and isinstance(values[0], Known):
+                plain = getattr(values[0].value, "value", values[0].value)
+                for value in members.values.values():
+                    if plain == getattr(value, "value", value):
+                        return [(Known(value, values[0].causes), state)]
+                self.raise_("ValueError", state, frame)
+                return []
+            return [(computed_from(values), state)]
+        return self._unknown(expression, Object(cls), values, state, frame, result=Object(cls))
+
+    def _on_function(  # noqa: PLR0913
+        self,
+        expression: ir.Call,
+        callee: Value,
+        module: Module,
+        node: Function,
+        values: list[Value],
+        named: dict[str, Value],
+        state: State,
+        frame: Frame,
+    ) -> Outcomes:
+        everything = [*values, *named.values()]
+        carries = any(isinstance(value, Object | StatusTable | Field | Item) for value in everything)
+        if not carries and not self.reach.function_touches(module, node, self.subject):
+            self._may_raise(expression, state, frame)
+            return [(computed_from(everything), state)]
+        if node.decorator_list or expression.spread or self.depth >= _MAX_DEPTH:
+            return self._unknown(expression, callee, everything, state, frame)
+        inner = Frame(module, None, node, self._next_frame(), frame.raised, frame.after_call)
+        return self.inline(lowered(self.world, node), values, named, state, inner)
+
+    # -- the unknown ----------------------------------------------------------
+
+    def _unknown(  # noqa: PLR0913
+        self,
+        expression: ir.Call,
+        callee: Value,
+        values: list[Value],
+        state: State,
+        frame: Frame,
+        result: Value | None = None,
+    ) -> Outcomes:
+        """A call whose source is not known: what it might do with what it gets hold of."""
+        name = _called_name(expression)
+        if self.in_worker:
+            state = self._hand_over(name, values, state)
+            if not _is_bystander(expression):
+                given = any(isinstance(value, Item) and not value.part for value in _flat(values))
+                on_item = isinstance(callee, BoundCall) and isinstance(callee.owner, Item)
+                whole = on_item and not callee.owner.part  # type: ignore[union-attr]
+                told = on_item and name in ITEM_CONCLUSIONS
+                unseen = isinstance(callee, Object) and callee.cls.lookup(name) is None
+                if given or whole or told or unseen or self._is_hook_call(callee, name):
+                    state = state.note(handed=True)
+        elif self._reaches_status(callee, values, state):
+            state = self._poisoned(state)
+        # Raised after the effect: a call that ought to conclude the room and fails has been tried.
+        self._may_raise(expression, state, frame)
+        value = computed_from(values)
+        return [(result if result is not None else Something(value.causes - {STATUS}, value.undecided), state)]
+
+    def _is_hook_call(self, callee: Value, name: str) -> bool:
+        if not isinstance(callee, Object):
+            return False
+        method = callee.cls.lookup(name)
+        return method is None or method.kind == "wrapped" or self.reach.is_hook(method)
+
+    def _reaches_status(self, callee: Value, values: list[Value], state: State) -> bool:
+        del state
+        if isinstance(callee, Object | Super | Local):
+            return True
+        if isinstance(callee, Field):  # a callable kept in an attribute may be anything
+            return True
+        return any(isinstance(value, Object | StatusTable | Local) for value in _flat(values))
+
+    def _hand_over(self, name: str, values: list[Value], state: State) -> State:
+        flat = _flat(values)
+        if name in QUEUE_CALLS and any(isinstance(value, Item | Key) for value in flat):
+            return state.note(handed=True)
+        if name in _LIST_CALLS and any(isinstance(value, Item) and not value.part for value in flat):
+            return state.note(handed=True)
+        return state
+
+    def _poisoned(self, state: State) -> State:
+        """The state after code that may have written the status."""
+        return replace(state, stored=UNDECIDED, heap=Env())
+
+    def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
+        if frame.raised is not None and not _is_bystander(expression):
+            self.raise_("?", state, frame)
+
+    def resolve_named_class(self, module: Module, dotted: str) -> Object | None:
+        """An instance of the class that ``dotted`` names in ``module``."""
+        cls = resolve_class(self.world, module, dotted)
+        return None if cls is None else Object(cls)
+
+
+def _called_name(expression: ir.Call) -> str:
+    match expression.callee:
+        case ir.Attribute(name=name) | ir.Name(id=name):
+            return name
+        case _:
+            return ""
+
+
+def _is_bystander(expression: ir.Call) -> bool:
+    callee = expression.callee
+    while isinstance(callee, ir.Attribute):
+        if callee.name.lstrip("_") in _BYSTANDERS:
+            return True
+        callee = callee.owner
+    return isinstance(callee, ir.Name) and callee.id.lower().lstrip("_") in _BYSTANDERS
+
+
+def _flat(values: list[Value]) -> list[Value]:
+    found: list[Value] = []
+    for value in values:
+        found.extend(_flat(list(value.items)) if isinstance(value, Several) else [value])
+    return found
+

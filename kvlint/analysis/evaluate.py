@@ -1,0 +1,421 @@
+"""Abstract evaluation of expressions; calls are left to the subclass in ``calls``."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+from kvlint.analysis import ir, operators
+from kvlint.analysis.subject import Subject
+from kvlint.analysis.values import (
+    ABSENT,
+    NONE,
+    STATUS,
+    UNDECIDED,
+    BoundCall,
+    Causes,
+    Field,
+    Global,
+    Item,
+    Key,
+    Known,
+    Local,
+    Object,
+    Removal,
+    Several,
+    Something,
+    State,
+    Super,
+    StatusTable,
+    Stored,
+    Value,
+    computed_from,
+    with_causes,
+)
+from kvlint.semantics.constants import NOT_CONSTANT, Member, _NotConstant, constant_of, fold
+from kvlint.semantics.hierarchy import ClassInfo
+from kvlint.semantics.module import Module
+from kvlint.semantics.world import World
+
+Outcomes = list[tuple[Value, State]]
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Whether the room can still be concluded once control leaves a block in each way."""
+
+    normal: bool = False
+    breaking: bool = False
+    continuing: bool = False
+    returning: bool = False
+    raising: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception on its way: its class name (``?`` unknown), the state, and what decided it."""
+
+    name: str
+    state: State
+    causes: Causes
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One activation of a function: where its code stands and what catches what it raises."""
+
+    module: Module
+    defined_in: ClassInfo | None
+    node: ast.AST
+    number: int
+    raised: list[Raised] | None = None  # the innermost try body, None outside of any
+    after_call: bool = False  # whether a conclusion can follow the statement being run
+    caught: str = "?"
+
+
+class Evaluator(ABC):
+    """Evaluates expressions for one subject.
+
+    ``in_worker`` tells the two uses apart: a writer's table must never claim
+    what it does not know, so an unknown call that gets hold of the object makes
+    the status UNDECIDED; on a worker's paths every key means the room at hand.
+    """
+
+    def __init__(self, world: World, subject: Subject, *, in_worker: bool) -> None:
+        self.world = world
+        self.subject = subject
+        self.in_worker = in_worker
+        self.escaped: list[Raised] = []
+
+    # -- names and attributes -------------------------------------------------
+
+    def evaluate(self, expression: ir.Expression, state: State, frame: Frame) -> Outcomes:  # noqa: C901, PLR0911
+        """Every value that ``expression`` can have in ``state``, each with the state after it."""
+        match expression:
+            case ir.Literal(value=value):
+                return [(Known(value), state)]
+            case ir.Name(id=name):
+                return [(self._variable(name, state, frame), state)]
+            case ir.Attribute():
+                return self._attribute(expression, state, frame)
+            case ir.Subscript():
+                return self._subscript(expression, state, frame)
+            case ir.Call():
+                return self.call(expression, state, frame)
+            case ir.Compare():
+                return self._compare(expression, state, frame)
+            case ir.Logical():
+                return self._logical(expression, state, frame)
+            case ir.Not(operand=operand):
+                return [(self._negated(value), after) for value, after in self.evaluate(operand, state, frame)]
+            case ir.Conditional():
+                return self._conditional(expression, state, frame)
+            case ir.Bind(name=name, value=inner):
+                return [(value, after.bind(name, value)) for value, after in self.evaluate(inner, state, frame)]
+            case ir.Arithmetic(operator=name, left=left, right=right):
+                return [
+                    (operators.arithmetic(name, first, second), after)
+                    for (first, second), after in self.evaluate_all((left, right), state, frame)
+                ]
+            case ir.Collection():
+                return self._collection(expression, state, frame)
+            case ir.Mapping(items=()):
+                return [(Known((), mutable=True), state)]
+            case ir.Mapping(items=items):
+                parts = tuple(part for pair in items for part in pair)
+                return [
+                    (replace(computed_from(values), not_none=True), after)
+                    for values, after in self.evaluate_all(parts, state, frame)
+                ]
+            case ir.Closure(function=function):
+                return [(Local(function, frame.number), state)]
+            case ir.Repeated():
+                return self._repeated(expression, state, frame)
+            case ir.Opaque(parts=parts):
+                return [(computed_from(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+
+    def evaluate_all(
+        self, expressions: tuple[ir.Expression, ...], state: State, frame: Frame
+    ) -> list[tuple[list[Value], State]]:
+        """The values of several expressions evaluated from left to right."""
+        results: list[tuple[list[Value], State]] = [([], state)]
+        for expression in expressions:
+            results = [
+                ([*values, value], after)
+                for values, before in results
+                for value, after in self.evaluate(expression, before, frame)
+            ]
+        return results
+
+    def _variable(self, name: str, state: State, frame: Frame) -> Value:
+        bound = state.env.get(name)
+        return Global(frame.module, name) if bound is None else bound
+
+    def constant(self, value: Value) -> Value:
+        """``value`` with a global name folded to the constant it stands for."""
+        if not isinstance(value, Global):
+            return value
+        folded = constant_of(self.world, value.module, value.dotted)
+        return value if isinstance(folded, _NotConstant) else Known(folded, value.causes)
+
+    def _attribute(self, expression: ir.Attribute, state: State, frame: Frame) -> Outcomes:
+        results: Outcomes = []
+        for owner, after in self.evaluate(expression.owner, state, frame):
+            results.append((self.attribute_of(owner, expression.name, after), after))
+        return results
+
+    def attribute_of(self, owner: Value, name: str, state: State) -> Value:  # noqa: C901, PLR0911, PLR0912
+        """The value of ``owner.name``."""
+        if name == self.subject.attribute and not isinstance(owner, Global | Known):
+            if self.subject.kind == "attribute":
+                return self.stored_value(state.stored)
+            return StatusTable()
+        match owner:
+            case Object(cls=cls):
+                known = state.heap.get(name)
+                if known is not None:
+                    return known
+                if cls.lookup(name) is not None:
+                    return BoundCall(owner, name)
+                holder = cls.value(name)
+                if holder is not None:
+                    folded = fold(self.world, holder[0], holder[1])
+                    if folded is not NOT_CONSTANT and not isinstance(folded, _NotConstant) and folded is not None:
+                        return Known(folded)
+                attribute = cls.attribute_class(name)
+                return Field(name) if attribute is None else Object(attribute)
+            case Global(module=module, dotted=dotted):
+                return self.constant(Global(module, f"{dotted}.{name}", owner.causes))
+            case Known(value=Member() as member) if name in {"value", "name"}:
+                inner = member.value if name == "value" else member.name
+                return Known(inner, owner.causes)  # type: ignore[arg-type]
+            case Item():
+                return Item(part=True, causes=owner.causes)
+            case StatusTable() | Known() | Field() | Something() | Several() | Super():
+                return BoundCall(owner, name, owner.causes)
+            case _:
+                return computed_from((owner,))
+
+    def stored_value(self, stored: Stored) -> Value:
+        """The value of a read of the stored status (ABSENT reads as None)."""
+        if stored is UNDECIDED:
+            return Something(frozenset({STATUS}), undecided=True)
+        if stored is ABSENT:
+            return Known(None, frozenset({STATUS}))
+        return Known(stored, frozenset({STATUS}))  # type: ignore[arg-type]
+
+    # -- operators ------------------------------------------------------------
+
+    def _compare(self, expression: ir.Compare, state: State, frame: Frame) -> Outcomes:
+        pending: list[tuple[Value, Value | None, State]] = [
+            (value, None, after) for value, after in self.evaluate(expression.first, state, frame)
+        ]
+        done: Outcomes = []
+        for spelling, right in expression.rest:
+            following: list[tuple[Value, Value | None, State]] = []
+            for left, so_far, before in pending:
+                for value, after in self.evaluate(right, before, frame):
+                    for answer, final in self._compared(spelling, left, value, after, frame):
+                        if so_far is not None:
+                            answer = with_causes(answer, so_far.causes)
+                        if operators.truth(answer) is False:
+                            done.append((answer, final))
+                        else:
+                            following.append((value, answer, final))
+            pending = following
+        return [*done, *((answer, after) for _, answer, after in pending if answer is not None)]
+
+    def _compared(self, spelling: str, left: Value, right: Value, state: State, frame: Frame) -> Outcomes:
+        left, right = self.constant(left), self.constant(right)
+        if spelling in {"in", "not in"}:
+            inside = self._membership(left, right, state)
+            if inside is not None:
+                return [(self._negated(value) if spelling == "not in" else value, after) for value, after in inside]
+        try:
+            return [(operators.compare(spelling, left, right), state)]
+        except operators.RaisesError as error:
+            self.raise_(error.name, state, frame)
+            return []
+
+    def _membership(self, key: Value, table: Value, state: State) -> Outcomes | None:
+        if isinstance(table, StatusTable):
+            if self.is_room(key):
+                if state.stored is UNDECIDED:
+                    return [(Something(frozenset({STATUS}), undecided=True), state)]
+                return [(Known(state.stored is not ABSENT, frozenset({STATUS})), state)]
+            return [(Something(undecided=not self._is_other_room(key)), state)]
+        if isinstance(table, Field) and self.is_room(key):
+            causes = frozenset({table.name})
+            return [(Known(True, causes), state), (Known(False, causes), state)]
+        if isinstance(table, Several):
+            answers = [operators.compare("==", self.constant(key), self.constant(item)) for item in table.items]
+            truths = [operators.truth(answer) for answer in answers]
+            causes = with_causes(computed_from((key, table)), frozenset()).causes
+            if any(answer is True for answer in truths):
+                return [(Known(True, causes), state)]
+            if all(answer is False for answer in truths):
+                return [(Known(False, causes), state)]
+        return None
+
+    def is_room(self, value: Value) -> bool:
+        """Whether a key value means the room at hand."""
+        if isinstance(value, Key):
+            return True
+        return self.in_worker and not self._is_other_room(value)
+
+    def _is_other_room(self, value: Value) -> bool:
+        return isinstance(value, Known) and STATUS not in value.causes
+
+    def _negated(self, value: Value) -> Value:
+        answer = operators.truth(self.constant(value))
+        return computed_from((value,)) if answer is None else Known(not answer, value.causes)
+
+    def _logical(self, expression: ir.Logical, state: State, frame: Frame) -> Outcomes:
+        results: Outcomes = []
+        pending: list[tuple[State, Causes]] = [(state, frozenset())]
+        last = len(expression.operands) - 1
+        for index, operand in enumerate(expression.operands):
+            following: list[tuple[State, Causes]] = []
+            for before, causes in pending:
+                for value, after in self.evaluate(operand, before, frame):
+                    value = with_causes(self.constant(value), causes)
+                    answer = operators.truth(value)
+                    if index == last or answer is expression.stops_on:
+                        results.append((value, after))
+                        continue
+                    if answer is None:
+                        stopped = Known(True, value.causes) if expression.stops_on else Known(False, value.causes)
+                        results.append((stopped if not self._undecided(value) else value, after))
+                        if self._undecided(value):
+                            after = after.note(uncertain=True)
+                    following.append((after, value.causes))
+            pending = following
+        return results
+
+    def _undecided(self, value: Value) -> bool:
+        return isinstance(value, Something) and value.undecided
+
+    def _conditional(self, expression: ir.Conditional, state: State, frame: Frame) -> Outcomes:
+        results: Outcomes = []
+        for test, after in self.evaluate(expression.test, state, frame):
+            for answer, chosen in self.decide(test, after):
+                branch = expression.then if answer else expression.other
+                for value, final in self.evaluate(branch, chosen, frame):
+                    results.append((with_causes(value, test.causes), final))
+        return results
+
+    def decide(self, test: Value, state: State) -> list[tuple[bool, State]]:
+        """The ways a branch on ``test`` can go; going either way on an undecided value is uncertain."""
+        test = self.constant(test)
+        if isinstance(test, StatusTable):
+            test = Something(undecided=True)
+        answer = operators.truth(test)
+        if answer is not None:
+            return [(answer, state)]
+        if self._undecided(test):
+            state = state.note(uncertain=True)
+        return [(True, state), (False, state)]
+
+    def _collection(self, expression: ir.Collection, state: State, frame: Frame) -> Outcomes:
+        results: Outcomes = []
+        for values, after in self.evaluate_all(expression.items, state, frame):
+            values = [self.constant(value) for value in values]
+            known = [value for value in values if isinstance(value, Known)]
+            if len(known) == len(values):
+                constants = tuple(value.value for value in known)
+                causes = computed_from(values).causes
+                if expression.kind == "set":
+                    results.append((Known(frozenset(constants), causes, mutable=True), after))
+                else:
+                    results.append((Known(constants, causes, mutable=expression.kind == "list"), after))
+            else:
+                results.append((Several(tuple(values)), after))
+        return results
+
+    def _repeated(self, expression: ir.Repeated, state: State, frame: Frame) -> Outcomes:
+        inner = state
+        for name in expression.names:
+            inner = inner.bind(name, Something())
+        results: Outcomes = []
+        for values, after in self.evaluate_all(expression.parts, inner, frame):
+            undecided = any(isinstance(value, StatusTable) for value in values)
+            value = computed_from(values)
+            result = Something(value.causes, value.undecided or undecided, not_none=True)
+            results.append((result, replace(after, env=state.env)))
+            if after.stored != state.stored or after.trace != state.trace:
+                results.append((result, state))
+        return results
+
+    # -- subscripts -----------------------------------------------------------
+
+    def _subscript(self, expression: ir.Subscript, state: State, frame: Frame) -> Outcomes:
+        results: Outcomes = []
+        for (owner, key), after in self.evaluate_all((expression.owner, expression.key), state, frame):
+            results.extend(self.item_of(self.constant(owner), self.constant(key), after, frame))
+        return results
+
+    def item_of(self, owner: Value, key: Value, state: State, frame: Frame) -> Outcomes:
+        """``owner[key]``."""
+        match owner:
+            case StatusTable():
+                if not self.is_room(key):
+                    return [(Something(undecided=not self._is_other_room(key)), state)]
+                if state.stored is ABSENT:
+                    self.raise_("KeyError", state, frame, frozenset({STATUS}))
+                    return []
+                if state.stored is UNDECIDED:
+                    state = state.note(uncertain=True)
+                return [(self.stored_value(state.stored), state)]
+            case Field(name=name) if self.is_room(key) and not isinstance(key, Known):
+                causes = frozenset({name})
+                self.raise_("KeyError", state, frame, causes)
+                return [(Something(causes, not_none=True), state)]
+            case Several(items=items) if isinstance(key, Known) and isinstance(key.value, int):
+                if -len(items) <= key.value < len(items):
+                    return [(items[key.value], state)]
+            case Known(value=tuple() as items, mutable=False) if isinstance(key, Known) and isinstance(key.value, int):
+                if -len(items) <= key.value < len(items):
+                    return [(Known(items[key.value], owner.causes), state)]
+            case Item():
+                return [(Item(part=True, causes=owner.causes), state)]
+            case _:
+                pass
+        return [(computed_from((owner, key)), state)]
+
+    # -- effects on the status ------------------------------------------------
+
+    def store(self, key: Value, value: Value, state: State) -> State:
+        """The state after the status of the room was stored."""
+        if not self.is_room(key):
+            return state if self._is_other_room(key) else replace(state, stored=UNDECIDED)
+        value = self.constant(value)
+        stored: Stored = value.value if isinstance(value, Known) else UNDECIDED
+        return replace(state, stored=stored, trace=replace(state.trace, cleared=False))
+
+    def remove(self, key: Value, state: State) -> State:
+        """The state after the room was removed from the status table."""
+        if not self.is_room(key):
+            return state if self._is_other_room(key) else replace(state, stored=UNDECIDED)
+        return replace(state, stored=ABSENT, trace=replace(state.trace, cleared=True))
+
+    def removed_from(self, table: str, at: ast.AST, state: State) -> State:
+        """The state after the room was removed from the room table ``table``."""
+        removal = Removal(table, at, state.stored)
+        return state.note(removals=state.trace.removals | {removal})
+
+    # -- exceptions and calls -------------------------------------------------
+
+    def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
+        """Let the exception ``name`` leave from ``state``."""
+        raised = Raised(name, state, causes)
+        (self.escaped if frame.raised is None else frame.raised).append(raised)
+
+    @abstractmethod
+    def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
+        """Every result of a call."""
+
+
+def none_result(state: State) -> Outcomes:
+    """A call that returns None."""
+    return [(NONE, state)]

@@ -1,0 +1,165 @@
+"""The nouns that leave the analysis: findings, where they stand, and the edit that would mend each.
+
+Everything here is plain frozen data.  A rule makes it, a report prints it, the
+fixer carries it out; none of the three knows the other two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad the consequence is for a user of the linted backend."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Applicability(StrEnum):
+    """Whether an edit keeps the meaning of correct programs (safe) or needs a reader's judgement (unsafe)."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of source text.
+
+    Lines and columns count from 1, columns in characters (not bytes); the end
+    column is one past the last character.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A span in a file; ``path`` is as the user gave it, with forward slashes."""
+
+    path: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that a reader needs in order to believe a finding."""
+
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StickyTerminal:
+    """Make a status writer ignore every write once a terminal status is stored.
+
+    The definition starts at ``line`` of ``path``.  ``stored`` is the text of a
+    side-effect-free expression that yields the stored status or None
+    (``self.request_status.get(bootstrap_room)``, ``self.status``); ``terminals``
+    are the texts of the terminal members as they can be written in that file
+    (``KVPoll.Failed``).
+    """
+
+    path: str
+    line: int
+    function: str
+    stored: str
+    terminals: tuple[str, ...]
+
+    TITLE = "ignore writes once a terminal status is stored"
+    NAME = "sticky-terminal"
+    APPLICABILITY = Applicability.SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class SkipGuard:
+    """Conclude a live room on the path that drops its work item.
+
+    ``line`` and ``column`` are the start of the exit statement (``continue``,
+    ``return``, ``break``) that the inserted lines must precede; with
+    ``at_block_end`` they are instead the start of the ``if``/``except``
+    statement to whose *skipping* block the lines are appended (an absent
+    ``else`` is made).  ``stored`` is as in StickyTerminal, ``calm`` holds the
+    texts of the values of ``stored`` that need nothing (``None`` and the
+    terminal members), ``record`` and ``conclude`` are whole statements, e.g.
+    ``self.record_failure(room, "...")`` (None where the class has no recorder)
+    and ``self.update_status(room, KVPoll.Failed)``.
+    """
+
+    path: str
+    line: int
+    column: int
+    at_block_end: bool
+    stored: str
+    calm: tuple[str, ...]
+    record: str | None
+    conclude: str
+
+    TITLE = "fail a live room before its work item is dropped"
+    NAME = "skip-guard"
+    APPLICABILITY = Applicability.SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class DeferAbortCleanup:
+    """Drop a removal from an abort handler; ``line`` and ``column`` start the statement that removes."""
+
+    path: str
+    line: int
+    column: int
+
+    TITLE = "leave the removal to clear() or to the worker's success path"
+    NAME = "defer-abort-cleanup"
+    APPLICABILITY = Applicability.UNSAFE
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFailure:
+    """Make a status writer store a failure that is written to a live room.
+
+    ``failure`` is the text of the failure member, ``status`` the writer's
+    status parameter, ``store`` a whole statement that stores the failure
+    (``self.request_status[bootstrap_room] = KVPoll.Failed``); ``stored`` and
+    ``calm`` are as in SkipGuard.
+    """
+
+    path: str
+    line: int
+    function: str
+    status: str
+    stored: str
+    calm: tuple[str, ...]
+    failure: str
+    store: str
+
+    TITLE = "store a failure written to a live room"
+    NAME = "record-failure"
+    APPLICABILITY = Applicability.UNSAFE
+
+
+FixPlan = StickyTerminal | SkipGuard | DeferAbortCleanup | RecordFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One diagnosis.  ``plan`` is the edit that mends it, None where no codemod should."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    location: Location
+    related: tuple[Related, ...] = ()
+    plan: FixPlan | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order of every report: path, line, column, code (the message breaks ties)."""
+        span = self.location.span
+        return (self.location.path, span.line, span.column, self.code, self.message)

@@ -1,0 +1,54 @@
+"""One plan carried out on one text: plan and bytes in, bytes out, nothing else touched."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from kvlint.diagnostics import DeferAbortCleanup, FixPlan, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.fixing.defer_abort_cleanup import drop_removal
+from kvlint.fixing.document import encode, read_document
+from kvlint.fixing.record_failure import record_failure
+from kvlint.fixing.refusals import EditRefused
+from kvlint.fixing.region import Region, close_region, open_region, parse
+from kvlint.fixing.skip_guard import guard_skip
+from kvlint.fixing.sticky_terminal import make_sticky
+
+
+def apply_plan(path: str, source: bytes, plan: FixPlan) -> bytes:
+    """``source`` with ``plan`` carried out; the lines that the plan does not change keep their very bytes.
+
+    ``path`` only names the text in errors.
+
+    Raises:
+        EditRefused: the text is not what the plan expects, or the edited definition would not parse.
+    """
+    document = read_document(path, source)
+    region = open_region(document, plan.line)
+    try:
+        edited = _edit(region, plan)
+    except ValueError as error:
+        raise EditRefused(path, str(error)) from error
+    except RecursionError as error:
+        raise EditRefused(path, "nests too deeply to be edited") from error
+    return encode(document, close_region(region, edited))
+
+
+def require_parses(path: str, source: bytes) -> None:
+    """Parse the whole text once more.
+
+    Raises:
+        EditRefused: it does not parse.
+    """
+    parse(path, read_document(path, source).text)
+
+
+def _edit(region: Region, plan: FixPlan) -> cst.Module:
+    match plan:
+        case StickyTerminal():
+            return make_sticky(region, plan)
+        case RecordFailure():
+            return record_failure(region, plan)
+        case SkipGuard():
+            return guard_skip(region, plan)
+        case DeferAbortCleanup():
+            return drop_removal(region, plan)

@@ -1,0 +1,38 @@
+"""What a run produced, ready to be rendered: the one thing that every report format is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvlint.diagnostics import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class FileCounts:
+    """Files looked at, files that were candidates and could be parsed, and files that could not be."""
+
+    checked: int = 0
+    parsed: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A defect of kvlint's own that one file brought out; the other files were checked all the same."""
+
+    path: str
+    reason: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run: sorted findings with display paths, and what a user has to know besides.
+
+    With a crash the findings are incomplete, which no exit status may hide.
+    """
+
+    findings: tuple[Finding, ...]
+    files: FileCounts
+    warnings: tuple[str, ...] = ()
+    crashes: tuple[Crash, ...] = ()

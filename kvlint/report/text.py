@@ -1,0 +1,27 @@
+"""The report for people: one line per finding, and below it the places that it rests on."""
+
+from __future__ import annotations
+
+from kvlint.diagnostics import Finding, Location, Severity
+from kvlint.report.colour import BOLD, CYAN, DIM, RED, YELLOW, paint
+from kvlint.report.model import Report
+from kvlint.source.display import one_line, printable
+
+_STYLES = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
+
+
+def render(report: Report, colour: bool) -> str:
+    """``path:line:column: CODE message`` for each finding, related places indented."""
+    return "".join(_lines(finding, colour) for finding in report.findings)
+
+
+def _lines(finding: Finding, colour: bool) -> str:
+    code = paint(finding.code, _STYLES[finding.severity], colour)
+    lines = [f"{paint(_place(finding.location), BOLD, colour)}: {code} {printable(finding.message)}"]
+    for related in finding.related:
+        lines.append(f"    {paint(_place(related.location), DIM, colour)}: {printable(related.message)}")
+    return "".join(line + "\n" for line in lines)
+
+
+def _place(location: Location) -> str:
+    return f"{one_line(location.path)}:{location.span.line}:{location.span.column}"

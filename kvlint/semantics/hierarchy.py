@@ -1,0 +1,298 @@
+"""Classes across files: bases, method resolution order, methods, and the classes of attributes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kvlint.semantics.module import Function, Module
+from kvlint.semantics.world import External, Symbol, World, dotted_name
+
+# Bases outside the tree that define nothing a status protocol could inherit.
+_NEUTRAL_BASES = frozenset(
+    {"object", "abc.ABC", "ABC", "typing.Protocol", "typing.Generic", "Generic", "Protocol", "threading.Thread"}
+    | {"multiprocessing.Process", "enum.Enum", "enum.IntEnum", "enum.StrEnum", "str", "int", "dict", "Exception"}
+)
+
+# Decorators that leave what a call of the method does unchanged.
+_NEUTRAL_DECORATORS = frozenset({"override", "final", "abstractmethod", "staticmethod", "classmethod"})
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class statement in a module; identity is the node, so each class has one ClassInfo per world."""
+
+    module: Module
+    node: ast.ClassDef
+    world: World = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The class's own name."""
+        return self.node.name
+
+    @cached_property
+    def methods(self) -> dict[str, Function]:
+        """Methods by name, those under ``if`` included; the last definition wins, ``a = b`` aliases are followed."""
+        found: dict[str, Function] = {}
+        for statement in _class_statements(self.node.body):
+            match statement:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    found[statement.name] = statement
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if other in found:
+                    found[name] = found[other]
+                case _:
+                    pass
+        return found
+
+    @cached_property
+    def class_values(self) -> dict[str, ast.expr]:
+        """What the class body assigns, by name."""
+        found: dict[str, ast.expr] = {}
+        for statement in _class_statements(self.node.body):
+            match statement:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                ):
+                    found[name] = value
+                case _:
+                    pass
+        return found
+
+    @cached_property
+    def bases(self) -> tuple[ClassInfo | External, ...]:
+        """The direct bases; one whose definition cannot be found is External."""
+        return tuple(self._base(expression) for expression in self.node.bases)
+
+    def _base(self, expression: ast.expr) -> ClassInfo | External:
+        if isinstance(expression, ast.Subscript):  # Generic[T]
+            expression = expression.value
+        dotted = dotted_name(expression)
+        if dotted is None:
+            return External(ast.unparse(expression))
+        target = self.world.resolve(self.module, dotted)
+        if isinstance(target, Symbol) and isinstance(target.node, ast.ClassDef):
+            return class_info(self.world, target.module, target.node)
+        return External(target.dotted if isinstance(target, External) else dotted)
+
+    @cached_property
+    def resolution_order(self) -> tuple[ClassInfo | External, ...]:
+        """The method resolution order (C3; depth first where the bases contradict each other)."""
+        return tuple(_linearise(self, frozenset()))
+
+    @cached_property
+    def missing_bases(self) -> tuple[str, ...]:
+        """Dotted names of bases that could not be found and may hide methods."""
+        return tuple(
+            entry.dotted
+            for entry in self.resolution_order
+            if isinstance(entry, External) and entry.dotted not in _NEUTRAL_BASES
+        )
+
+    def family(self) -> tuple[ClassInfo, ...]:
+        """The classes of the resolution order whose source is known."""
+        return tuple(entry for entry in self.resolution_order if isinstance(entry, ClassInfo))
+
+    def lookup(self, name: str, after: ClassInfo | None = None) -> Method | None:
+        """The method that ``name`` reaches on an instance (``after``: as ``super()`` in that class would).
+
+        None where no class defines it or an unknown base could come first.
+        """
+        started = after is None
+        for entry in self.resolution_order:
+            if not started:
+                started = entry is after
+                continue
+            if isinstance(entry, External):
+                if entry.dotted not in _NEUTRAL_BASES:
+                    return None
+            elif name in entry.methods:
+                return Method(entry, entry.methods[name])
+            elif name in entry.class_values:
+                return None
+        return None
+
+    def value(self, name: str) -> tuple[Module, ast.expr] | None:
+        """The class-level value that ``name`` reaches, with the module that holds it."""
+        for entry in self.family():
+            if name in entry.class_values:
+                return entry.module, entry.class_values[name]
+        return None
+
+    @cached_property
+    def attribute_types(self) -> dict[str, str]:
+        """Dotted class names (as written in this class's module) by attribute.
+
+        From annotations in the class body, ``self.x: C``, ``self.x = C(...)`` and
+        ``self.x = parameter`` with an annotated parameter.
+        """
+        found: dict[str, str] = {}
+        for statement in self.node.body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                _note(found, statement.target.id, annotation_class(statement.annotation))
+        for method in self.methods.values():
+            _note_attribute_types(method, found)
+        return found
+
+    def attribute_class(self, name: str) -> ClassInfo | None:
+        """The class of ``self.name``, looked up along the hierarchy; the most derived annotation wins."""
+        for entry in self.family():
+            dotted = entry.attribute_types.get(name)
+            if dotted is not None:
+                return resolve_class(self.world, entry.module, dotted)
+        return None
+
+    def is_related(self, other: ClassInfo) -> bool:
+        """Whether one of the two inherits from the other (or they are the same)."""
+        return other in self.resolution_order or self in other.resolution_order
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A function and the class whose body defines it."""
+
+    owner: ClassInfo
+    node: Function
+
+    @property
+    def kind(self) -> str:
+        """``instance``, ``static``, ``class``, or ``wrapped`` by a decorator of unknown effect."""
+        kinds = {"staticmethod": "static", "classmethod": "class"}
+        kind = "instance"
+        for decorator in self.node.decorator_list:
+            name = (dotted_name(decorator) or "?").rpartition(".")[2]
+            if name not in _NEUTRAL_DECORATORS:
+                return "wrapped"
+            kind = kinds.get(name, kind)
+        return kind
+
+
+def class_info(world: World, module: Module, node: ast.ClassDef) -> ClassInfo:
+    """The one ClassInfo of ``node`` in ``world``."""
+    key = ("class", node)
+    known = world.memo.get(key)
+    if not isinstance(known, ClassInfo):
+        known = world.memo[key] = ClassInfo(module, node, world)
+    return known
+
+
+def resolve_class(world: World, module: Module, dotted: str) -> ClassInfo | None:
+    """The class that ``dotted`` names in ``module``, None where it is unknown."""
+    target = world.resolve(module, dotted)
+    if isinstance(target, Symbol) and isinstance(target.node, ast.ClassDef):
+        return class_info(world, target.module, target.node)
+    return None
+
+
+def classes_of(world: World, module: Module) -> tuple[ClassInfo, ...]:
+    """Every class statement of ``module``, nested ones included, in source order."""
+    key = ("classes", module)
+    known = world.memo.get(key)
+    if not isinstance(known, tuple):
+        nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+        nodes.sort(key=lambda node: node.lineno)
+        known = world.memo[key] = tuple(class_info(world, module, node) for node in nodes)
+    return known
+
+
+def annotation_class(annotation: ast.expr | None) -> str | None:
+    """The class an annotation names: ``C``, ``"C"``, ``Optional[C]``, ``C | None``, ``Annotated[C, …]``."""
+    match annotation:
+        case None:
+            return None
+        case ast.Subscript(value=value, slice=inner):
+            outer = (dotted_name(value) or "").rpartition(".")[2]
+            if outer == "Annotated" and isinstance(inner, ast.Tuple):
+                return annotation_class(inner.elts[0])
+            return annotation_class(inner) if outer in {"Optional", "Final", "ClassVar"} else None
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            sides = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
+            return annotation_class(sides[0]) if len(sides) == 1 else None
+        case ast.Constant(value=str(text)):
+            try:
+                return annotation_class(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return None
+        case _:
+            return dotted_name(annotation)
+
+
+def parameters(function: Function) -> list[ast.arg]:
+    """The named parameters in order: positional-only, positional, keyword-only."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _class_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        match statement:
+            case ast.If(body=then, orelse=orelse):
+                yield from _class_statements(then)
+                yield from _class_statements(orelse)
+            case ast.Try(body=block, handlers=handlers):
+                yield from _class_statements(block)
+                for handler in handlers:
+                    yield from _class_statements(handler.body)
+            case _:
+                yield statement
+
+
+def _note(found: dict[str, str], name: str, dotted: str | None) -> None:
+    if dotted is not None:
+        found.setdefault(name, dotted)
+
+
+def _note_attribute_types(method: Function, found: dict[str, str]) -> None:
+    named = parameters(method)
+    if not named:
+        return
+    receiver = named[0].arg
+    annotated = {argument.arg: annotation_class(argument.annotation) for argument in named}
+    for node in ast.walk(method):
+        match node:
+            case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == receiver:
+                _note(found, attr, annotation_class(node.annotation))
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=attr)]) if owner == receiver:
+                match node.value:
+                    case ast.Name(id=parameter):
+                        _note(found, attr, annotated.get(parameter))
+                    case ast.Call(func=callee):
+                        name = dotted_name(callee)
+                        if name and name.rpartition(".")[2][:1].isupper():
+                            _note(found, attr, name)
+                    case _:
+                        pass
+            case _:
+                pass
+
+
+def _linearise(info: ClassInfo, seen: frozenset[int]) -> list[ClassInfo | External]:
+    if id(info.node) in seen:
+        return []
+    seen |= {id(info.node)}
+    sequences: list[list[ClassInfo | External]] = [
+        _linearise(base, seen) if isinstance(base, ClassInfo) else [base] for base in info.bases
+    ]
+    sequences.append(list(info.bases))
+    merged = _merge([list(sequence) for sequence in sequences])
+    if merged is None:
+        merged = list(dict.fromkeys(entry for sequence in sequences for entry in sequence))
+    return [info, *merged]
+
+
+def _merge(sequences: list[list[ClassInfo | External]]) -> list[ClassInfo | External] | None:
+    merged: list[ClassInfo | External] = []
+    while sequences := [sequence for sequence in sequences if sequence]:
+        for sequence in sequences:
+            head = sequence[0]
+            if not any(head in other[1:] for other in sequences):
+                break
+        else:
+            return None
+        merged.append(head)
+        for sequence in sequences:
+            if sequence[0] == head:
+                del sequence[0]
+    return merged
