@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kvlint.version import __version__
+
 if TYPE_CHECKING:
     from kvlint.config import Config
     from kvlint.diagnostics import Finding
     from kvlint.fix_run import FixRun
-
-__version__ = "0.1.0"
 
 __all__ = ["__version__", "check", "fix"]
 
@@ -63,11 +63,11 @@ def fix(
     from kvlint import fix_run
 
     names = _names(paths)
-    return fix_run.fix(names, config or _nearest(names), unsafe=unsafe, write=not diff_only)
+    return fix_run.fix(names, config or _nearest(names), unsafe=unsafe, write=not diff_only, jobs=1)
 
 
 def _names(paths: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    return (os.fspath(paths),) if isinstance(paths, str | os.PathLike) else tuple(map(os.fspath, paths))
+    return tuple(os.fspath(path) for path in paths)
 
 
 def _nearest(names: tuple[str, ...]) -> Config:

@@ -158,9 +158,7 @@ def _listed_protocols(file: str, protocols: object, where: str) -> object:
 
 def _listed(file: str, entry: dict[str, Any], where: str) -> dict[str, Any]:
     _refuse_unknown(file, entry, ProtocolOverride, " in [[protocol]]" if not where else " in [[tool.kvlint.protocol]]")
-    many = {
-        field.encode_name for field in msgspec.structs.fields(ProtocolOverride) if field.type == tuple[str, ...]
-    }
+    many = {field.encode_name for field in msgspec.structs.fields(ProtocolOverride) if field.type == tuple[str, ...]}
     return {key: [value] if key in many and isinstance(value, str) else value for key, value in entry.items()}
 
 
@@ -177,4 +175,5 @@ def _readable(message: str) -> str:
     """Msgspec's "Expected `array`, got `int` - at `$.select`" with the key in front."""
     what, _, path = message.partition(" - at ")
     key = path.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "[]") or "the table"
-    return f"{key!r}: {what[:1].lower()}{what[1:].replace('`', '')}"
+    plain = what.replace("`", "").replace(" | null", "")
+    return f"{key!r}: {plain[:1].lower()}{plain[1:]}"

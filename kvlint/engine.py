@@ -9,47 +9,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding, Location
 from kvlint.file_check import FileCheck, Outcome
 from kvlint.processes import check_files, worth_starting
-from kvlint.report.model import Crash, FileCounts, Report
+from kvlint.report.model import FileCounts, Inspected, Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target, one_line
 from kvlint.source.prefilter import is_candidate, may_name_codes
 from kvlint.source.text import UnreadableSource, read_bytes
 
-if TYPE_CHECKING:
-    from kvlint.analysis.facts import Facts
-
 #: Called with the number of candidates done and their total.
 Progress = Callable[[int, int], None]
 
-Diagnose = Callable[[Mapping[str, bytes]], list[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """The facts of one candidate, with the path to show for it."""
-
-    display: str
-    facts: Facts
+#: From replaced contents, by absolute path, to the report on what would then be there.
+Diagnose = Callable[[Mapping[str, bytes]], Report]
 
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """Targets after the text test: what to analyse (path and size), what to look at for comments, what is unreadable."""
+    """Targets after the text test: what to analyse (path, size), what to read for its comments, what is unreadable."""
 
     candidates: tuple[tuple[str, int], ...]
     comments: tuple[str, ...]
     unreadable: tuple[UnreadableSource, ...]
 
 
-def check(
-    paths: Sequence[str], config: Config, *, jobs: int | None = None, progress: Progress | None = None
-) -> Report:
+def check(paths: Sequence[str], config: Config, *, jobs: int | None = None, progress: Progress | None = None) -> Report:
     """Check the Python files that ``paths`` name or contain; raises PathError.
 
     ``jobs`` is the largest number of processes, None for as many as pay off.
@@ -70,7 +57,7 @@ def check_targets(
     scan = _scan(targets, config)
     check_file = FileCheck(config)
     outcomes = _outcomes_besides(scan, check_file)
-    outcomes += _analyse(scan.candidates, config, check_file, jobs, progress)
+    outcomes += _analyse(scan.candidates, check_file, jobs, progress)
     return _report(targets, outcomes, warnings)
 
 
@@ -81,7 +68,7 @@ def check_source(path: str, data: bytes, config: Config) -> Report:
 
 
 def outcome_of_source(check_file: FileCheck, path: str, data: bytes) -> Outcome:
-    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``; the text test comes first."""
+    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``, text test included."""
     if is_candidate(data, check_file.config.protocol):
         return check_file.check(path)
     return check_file.check_comments(path) if may_name_codes(data) else Outcome(path)
@@ -98,20 +85,21 @@ def findings_or_raise(report: Report) -> list[Finding]:
     return list(report.findings)
 
 
-def diagnoser(targets: Sequence[Target], config: Config, base: Mapping[str, bytes] | None = None) -> Diagnose:
-    """A function from replaced contents (by absolute path) to the findings in ``targets`` that no comment silences.
+def diagnoser(
+    targets: Sequence[Target], config: Config, *, base: Mapping[str, bytes] | None = None, jobs: int | None = None
+) -> Diagnose:
+    """A function that checks ``targets`` again and again, each time with other contents in place of some files.
 
-    Their locations have display paths, their plans absolute ones.  ``base``
-    stands in for the disk.  The function raises AnalysisCrashed: a file is never
-    rewritten on the strength of half a diagnosis.
+    ``base`` stands in for the disk.  Findings have display paths, their plans
+    absolute ones.
     """
     scan = _scan(targets, config, base)
 
-    def diagnose(overlay: Mapping[str, bytes]) -> list[Finding]:
+    def diagnose(overlay: Mapping[str, bytes]) -> Report:
         check_file = FileCheck(config, {**(base or {}), **overlay})
         outcomes = _outcomes_besides(scan, check_file)
-        outcomes += (check_file.check(path) for path, _ in scan.candidates)
-        return findings_or_raise(_report(targets, outcomes, ()))
+        outcomes += _analyse(scan.candidates, check_file, jobs, None)
+        return _report(targets, outcomes, ())
 
     return diagnose
 
@@ -155,14 +143,13 @@ def _outcomes_besides(scan: _Scan, check_file: FileCheck) -> list[Outcome]:
 
 def _analyse(
     candidates: Sequence[tuple[str, int]],
-    config: Config,
     check_file: FileCheck,
     jobs: int | None,
     progress: Progress | None,
 ) -> Iterator[Outcome]:
     workers = worth_starting(candidates, jobs)
     if workers > 1:
-        outcomes = check_files(candidates, config, workers)
+        outcomes = check_files(candidates, check_file, workers)
     else:
         outcomes = (check_file.check(path) for path, _ in candidates)
     for done, outcome in enumerate(outcomes, start=1):
@@ -175,9 +162,7 @@ def _report(targets: Sequence[Target], outcomes: Sequence[Outcome], warnings: tu
     names = DisplayPaths(targets)
     findings = [_shown(finding, names) for outcome in outcomes for finding in outcome.findings]
     more = [f"{one_line(names.of(outcome.path))}: {outcome.warning}" for outcome in outcomes if outcome.warning]
-    crashes = [
-        Crash(names.of(outcome.path), reason, text) for outcome in outcomes if outcome.crash for reason, text in [outcome.crash]
-    ]
+    crashes = [replace(outcome.crash, path=names.of(outcome.path)) for outcome in outcomes if outcome.crash]
     counts = FileCounts(
         checked=len(targets),
         parsed=sum(outcome.parsed for outcome in outcomes),

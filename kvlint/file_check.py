@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kvlint.config import Config
 from kvlint.diagnostics import Finding, Location, Span
 from kvlint.registry import Rule, known_codes, rule_of, selected
+from kvlint.report.model import Crash
 from kvlint.source.ignore import Patterns
 from kvlint.source.suppressions import NamedCode, Suppressions
 from kvlint.source.text import SourceText, UnreadableSource, read_source
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _UNREADABLE = "KVL900"
 _UNUSED_NOQA = "KVL901"
+_TOO_DEEP = "cannot be analysed: nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Outcome:
     parsed: bool = False
     failed: bool = False
     warning: str | None = None
-    crash: tuple[str, str] | None = None
+    crash: Crash | None = None
 
 
 class FileCheck:
@@ -46,7 +48,7 @@ class FileCheck:
 
     def __init__(self, config: Config, overlay: Mapping[str, bytes] | None = None) -> None:
         self.config = config
-        self._overlay = dict(overlay or {})
+        self.overlay = dict(overlay or {})
         self._exempt = tuple((Patterns((glob,)), codes) for glob, codes in config.per_file_ignores.items())
 
     @cached_property
@@ -54,7 +56,7 @@ class FileCheck:
         """The modules seen so far; made on first use, so that a run without candidates never loads the analysis."""
         from kvlint.semantics.world import World
 
-        return World(self.config, self._overlay)
+        return World(self.config, self.overlay)
 
     @cached_property
     def _rules(self) -> tuple[Rule, ...]:
@@ -67,7 +69,7 @@ class FileCheck:
         try:
             return facts_of(path, self.world)
         except RecursionError as error:
-            raise UnreadableSource(path, "cannot be analysed: nested too deeply") from error
+            raise UnreadableSource(path, _TOO_DEEP) from error
 
     def check(self, path: str) -> Outcome:
         """Check a candidate."""
@@ -77,18 +79,21 @@ class FileCheck:
             findings = _unique(finding for rule in rules for finding in rule.check(facts))
             for finding in findings:
                 if finding.location.path != path:
-                    raise RuntimeError(f"{finding.code} reports in {finding.location.path}, not in the file it was given")
+                    raise RuntimeError(f"{finding.code} reports in another file, {finding.location.path}")
             return self._silence(self.world.module(path).source, findings, rules, parsed=True)
         except UnreadableSource as failure:
             return self.unreadable(path, failure)
+        except RecursionError:
+            return self.unreadable(path, UnreadableSource(path, _TOO_DEEP))
         except Exception as error:
             # A defect of ours must cost neither the other files nor the user's trust: it is reported, never skipped.
-            return Outcome(path, failed=True, crash=(f"{type(error).__name__}: {error}", traceback.format_exc()))
+            reason = f"{type(error).__name__}: {error}"
+            return Outcome(path, failed=True, crash=Crash(path, reason, traceback.format_exc()))
 
     def check_comments(self, path: str) -> Outcome:
         """Look at the noqa comments of a file that no rule can report in."""
         try:
-            return self._silence(read_source(path, self._overlay), (), self._rules_for(path), parsed=False)
+            return self._silence(read_source(path, self.overlay), (), self._rules_for(path), parsed=False)
         except UnreadableSource:
             # No candidate, so nobody promised to read it.
             return Outcome(path)
@@ -117,7 +122,8 @@ class FileCheck:
         if any(rule.code == _UNUSED_NOQA for rule in rules):
             ran = tuple(rule.code for rule in rules)
             findings += tuple(_unused(source.path, suppressions, findings, ran))
-        kept, silenced = [], []
+        kept: list[Finding] = []
+        silenced: list[Finding] = []
         for finding in findings:
             (silenced if suppressions.silences(finding.location.span.line, finding.code) else kept).append(finding)
         return Outcome(source.path, tuple(kept), tuple(silenced), parsed)

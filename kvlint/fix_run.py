@@ -2,70 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvlint.config import Config
 from kvlint.diagnostics import Finding
-from kvlint.engine import diagnoser
+from kvlint.engine import Diagnose, diagnoser, findings_or_raise
 from kvlint.fixing.fixpoint import Change, fix_files
 from kvlint.fixing.refusals import Refusal, WriteRefused
 from kvlint.fixing.write import write_atomically
+from kvlint.report.model import Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target
 from kvlint.source.text import read_bytes
 
 
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """A changed file, and its path as the user gave it; that in ``change`` is absolute."""
+
+    display: str
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
 class FixRun:
-    """What was changed (or would be), with absolute paths, what remains, and what was refused and why."""
+    """What was changed (or would be), the report on what remains, and the edits that were refused and why."""
 
-    changes: tuple[Change, ...]
-    remaining: tuple[Finding, ...]
+    changes: tuple[Fixed, ...]
+    report: Report
     refused: tuple[Refusal, ...]
-    warnings: tuple[str, ...] = ()
 
 
-def fix(paths: Sequence[str], config: Config, *, unsafe: bool, write: bool) -> FixRun:
+def fix(paths: Sequence[str], config: Config, *, unsafe: bool, write: bool, jobs: int | None = None) -> FixRun:
     """Fix the Python files that ``paths`` name or contain; raises PathError and AnalysisCrashed."""
     found = discover(paths, config)
-    run = fix_targets(found.targets, config, unsafe=unsafe, write=write)
-    return replace(run, warnings=found.warnings)
+    return fix_targets(found.targets, config, unsafe=unsafe, write=write, jobs=jobs, warnings=found.warnings)
 
 
-def fix_targets(targets: Sequence[Target], config: Config, *, unsafe: bool, write: bool) -> FixRun:
-    """As `fix`, for files that were found already."""
-    diagnose = diagnoser(targets, config)
-    outcome = fix_files([target.path for target in targets], diagnose, unsafe=unsafe, read=read_bytes)
-    changes, remaining, refused = outcome.changes, outcome.remaining, outcome.refused
-    if write and changes:
-        changes, unwritten = _write(changes)
+def fix_targets(
+    targets: Sequence[Target],
+    config: Config,
+    *,
+    unsafe: bool,
+    write: bool,
+    jobs: int | None = None,
+    warnings: tuple[str, ...] = (),
+) -> FixRun:
+    """As `fix`, for files that were found already; ``warnings`` go into the report."""
+    run = _run(targets, unsafe, diagnoser(targets, config, jobs=jobs), {})
+    if write and run.changes:
+        written, unwritten = _write(run.changes)
         if unwritten:
-            refused += unwritten
             # Not what was hoped for stands on disk now, so that is what has to be judged.
-            remaining = tuple(diagnose({}))
+            run = FixRun(written, diagnoser(targets, config, jobs=jobs)({}), run.refused + unwritten)
+    return replace(run, report=replace(run.report, warnings=warnings + run.report.warnings))
+
+
+def fix_source(target: Target, data: bytes, config: Config, *, unsafe: bool) -> tuple[bytes, FixRun]:
+    """The fixed content of ``data``, which stands for the content of ``target``; nothing is written."""
+    base = {target.path: data}
+    run = _run((target,), unsafe, diagnoser((target,), config, base=base), base)
+    return (run.changes[0].change.after if run.changes else data), run
+
+
+def _run(targets: Sequence[Target], unsafe: bool, report_on: Diagnose, base: Mapping[str, bytes]) -> FixRun:
+    reports: list[Report] = []
+
+    def diagnose(overlay: Mapping[str, bytes]) -> list[Finding]:
+        reports.append(report_on(overlay))
+        # A file is never rewritten on the strength of half a diagnosis.
+        return findings_or_raise(reports[-1])
+
+    def read(path: str) -> bytes:
+        return base[path] if path in base else read_bytes(path)
+
+    outcome = fix_files([target.path for target in targets], diagnose, unsafe=unsafe, read=read)
     names = DisplayPaths(targets)
-    shown = tuple(replace(refusal, path=names.of(refusal.path)) for refusal in refused)
-    return FixRun(changes, remaining, shown)
-
-
-def fix_source(path: str, data: bytes, config: Config, *, unsafe: bool) -> tuple[bytes, FixRun]:
-    """The fixed content of ``data``, which stands for the file at absolute ``path``; nothing is written."""
-    target = Target(path, path)
-    outcome = fix_files(
-        [path], diagnoser((target,), config, {path: data}), unsafe=unsafe, read=lambda _: data
+    return FixRun(
+        tuple(Fixed(names.of(change.path), change) for change in outcome.changes),
+        replace(reports[-1], findings=outcome.remaining),
+        tuple(replace(refusal, path=names.of(refusal.path)) for refusal in outcome.refused),
     )
-    after = outcome.changes[0].after if outcome.changes else data
-    return after, FixRun(outcome.changes, outcome.remaining, outcome.refused)
 
 
-def _write(changes: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Refusal, ...]]:
+def _write(changes: Sequence[Fixed]) -> tuple[tuple[Fixed, ...], tuple[Refusal, ...]]:
     written, refused = [], []
-    for change in changes:
+    for fixed in changes:
         try:
-            write_atomically(change.path, change.before, change.after)
+            write_atomically(fixed.change.path, fixed.change.before, fixed.change.after)
         except WriteRefused as error:
-            refused.append(Refusal(error.path, error.reason))
+            refused.append(Refusal(fixed.display, error.reason))
         else:
-            written.append(change)
+            written.append(fixed)
     return tuple(written), tuple(refused)

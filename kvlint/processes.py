@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kvlint.config import Config
 from kvlint.file_check import FileCheck, Outcome
+from kvlint.report.model import Crash
 
 # Starting and feeding workers costs about 50 ms where processes can be forked
 # and several times that where they start afresh; the analysis takes about a
@@ -26,8 +27,8 @@ def worth_starting(candidates: Sequence[tuple[str, int]], jobs: int | None) -> i
     return max(1, min(available, len(candidates), share))
 
 
-def check_files(candidates: Sequence[tuple[str, int]], config: Config, workers: int) -> Iterator[Outcome]:
-    """Check ``candidates`` in ``workers`` processes, in no particular order."""
+def check_files(candidates: Sequence[tuple[str, int]], check_file: FileCheck, workers: int) -> Iterator[Outcome]:
+    """Check ``candidates`` as ``check_file`` would, in ``workers`` processes and no particular order."""
     # Nothing of this is needed where the work is done in one process.
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -36,7 +37,9 @@ def check_files(candidates: Sequence[tuple[str, int]], config: Config, workers: 
     # Imported before the fork, the analysis is there in every worker at no cost.
     import kvlint.analysis.facts  # noqa: F401
 
-    pool = ProcessPoolExecutor(workers, get_context("fork" if _FORKS else "spawn"), _start, (config,))
+    pool = ProcessPoolExecutor(
+        workers, get_context("fork" if _FORKS else "spawn"), _start, (check_file.config, check_file.overlay)
+    )
     try:
         # The largest first, so that no process is left alone with one at the end.
         ordered = sorted(candidates, key=lambda candidate: -candidate[1])
@@ -45,16 +48,17 @@ def check_files(candidates: Sequence[tuple[str, int]], config: Config, workers: 
             try:
                 yield future.result()
             except BrokenProcessPool as error:
-                yield Outcome(futures[future], failed=True, crash=("a worker process died", str(error)))
+                path = futures[future]
+                yield Outcome(path, failed=True, crash=Crash(path, "its worker process died", str(error)))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _start(config: Config) -> None:
+def _start(config: Config, overlay: Mapping[str, bytes]) -> None:
     global _check_file
     # Ctrl-C reaches the whole process group; the parent alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _check_file = FileCheck(config)
+    _check_file = FileCheck(config, overlay)
 
 
 def _check(path: str) -> Outcome:

@@ -112,7 +112,10 @@ def selected(config: Config) -> tuple[Rule, ...]:
 
 
 def is_selected(code: str, default: bool, config: Config) -> bool:
-    """Whether ``config`` runs a rule: as in ruff and flake8 the longest matching prefix decides, ``ignore`` at a tie."""
+    """Whether ``config`` runs a rule.
+
+    As in ruff and flake8 the longest prefix that fits decides, and ``ignore`` at a tie.
+    """
     asked = (*(config.select or ()), *config.extend_select)
     chosen = max((len(prefix) for prefix in asked if code.startswith(prefix)), default=-1)
     if chosen < 0 and config.select is None and default:

@@ -33,6 +33,7 @@ SGLANG_LETTERS = {
     "S": "Success",
 }
 ABSENT = "-"
+UNDECIDED = frozenset("?")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,12 +77,8 @@ def name_of(path: Path) -> str:
 def test_findings_are_exactly_the_expected_ones(case: Path) -> None:
     files = files_of(case)
     targets = files if case.parent == RULES else [case]
-    findings = sorted(
-        (f for f in kvlint.check(targets) if f.code in JUDGED), key=lambda finding: finding.sort_key
-    )
-    expected = sorted(
-        entry for path in files if path.name != REMEDY for entry in expectations(path)
-    )
+    findings = sorted((f for f in kvlint.check(targets) if f.code in JUDGED), key=lambda finding: finding.sort_key)
+    expected = sorted(entry for path in files if path.name != REMEDY for entry in expectations(path))
     found = [(f.location.path, f.location.span.line, f.code) for f in findings]
     assert sorted(found) == [(e.path, e.line, e.code) for e in expected]
     messages = {(f.location.path, f.location.span.line, f.code): f.message for f in findings}
@@ -122,11 +119,23 @@ def expected_table(path: Path) -> Table:
 
 
 def computed_table(path: Path) -> Table:
-    """The table that the analysis computes for the last status writer of a file."""
-    from kvlint.analysis import transition  # the interpreter is not needed to collect the tests
+    """The table that the analysis computes for the writer ``update`` of a file's last class that has one."""
+    from kvlint.analysis.infer import managers_in, own_writers  # collecting the tests needs no interpreter
+    from kvlint.config import Config
+    from kvlint.semantics.world import World
 
-    # TODO(lead): connect to the analysis; the last class of each fixture holds the writer ``update``.
-    return transition.outcomes_of_file(path)
+    world = World(Config())
+    classes = managers_in(world, world.module(str(path)))
+    writer = [w for cls in classes for w in own_writers(cls) if w.name == "update"][-1]
+    enum = writer.subject.enum
+    return {
+        (enum.name_of(stored) or ABSENT, written): frozenset(
+            (enum.name_of(outcome) or ABSENT) + "!" * cell.raises for outcome in cell.outcomes
+        )
+        if cell.decided
+        else UNDECIDED
+        for (stored, written), cell in writer.table.cells.items()
+    }
 
 
 @pytest.mark.parametrize("path", sorted(TABLES.glob("*.py")), ids=name_of)

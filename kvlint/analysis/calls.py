@@ -8,7 +8,7 @@ from abc import abstractmethod
 from dataclasses import replace
 
 from kvlint.analysis import ir, operators
-from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, QUEUE_CALLS, Reach
+from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, QUEUE_CALLS, Reach, receiver_name
 from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
@@ -37,7 +37,7 @@ from kvlint.analysis.values import (
     with_causes,
 )
 from kvlint.semantics.constants import enum_info
-from kvlint.semantics.hierarchy import Method, class_info, resolve_class
+from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import Symbol, World
 
@@ -257,11 +257,15 @@ class Caller(Evaluator):
             return self._unknown(expression, receiver, everything, state, frame)
         arguments = [*({"static": [], "class": [Something()]}.get(method.kind, [receiver])), *values]
         module, owner = method.owner.module, method.owner
-        inner = Frame(module, owner, method.node, self._next_frame(), frame.raised, frame.after_call)
+        inner = self._frame(module, owner, method.node, frame, receiver_name(method.node))
         return self.inline(lowered(self.world, method.node), arguments, named, state, inner)
 
-    def _next_frame(self) -> int:
-        return self.depth + 1
+    def _frame(
+        self, module: Module, owner: ClassInfo | None, node: ast.AST, caller: Frame, receiver: str | None
+    ) -> Frame:
+        return Frame(
+            module, owner, node, self.depth + 1, caller.raised, caller.after_call, caller.caught, receiver
+        )
 
     def inline(
         self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
@@ -281,8 +285,6 @@ class Caller(Evaluator):
             self.depth -= 1
         results: Outcomes = []
         for value, after in outcomes:
-            if isinstance(value, Known | Something):
-                value = with_causes(value, after.tested)
             back = replace(after, env=state.env, control=state.control, tested=state.tested)
             results.append((value, back))
         return list(dict.fromkeys(results))
@@ -314,7 +316,8 @@ class Caller(Evaluator):
         started = state
         for name, value in bound.items():
             started = replace(started, env=started.env.set(name, value))
-        inner = Frame(frame.module, frame.defined_in, function.at, frame.number, frame.raised, frame.after_call)
+        inner = self._frame(frame.module, frame.defined_in, function.at, frame, frame.receiver)
+        inner.number = frame.number
         self.depth += 1
         try:
             outcomes = self.run_body(function, replace(started, tested=frozenset()), inner)
@@ -326,7 +329,7 @@ class Caller(Evaluator):
             for name in function.shared:
                 env = env.set(name, Something(undecided=True))
             back = replace(after, env=env, control=state.control, tested=state.tested | after.tested)
-            results.append((with_causes(value, after.tested), back))
+            results.append((value, back))
         return results
 
     def _on_global(  # noqa: PLR0911, PLR0913
@@ -369,11 +372,8 @@ class Caller(Evaluator):
         return self._unknown(expression, callee, everything, state, frame)
 
     def _receiver(self, state: State, frame: Frame) -> Object | None:
-        node = frame.node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.args.args:
-            value = state.env.get(node.args.args[0].arg)
-            return value if isinstance(value, Object) else None
-        return None
+        value = state.env.get(frame.receiver) if frame.receiver is not None else None
+        return value if isinstance(value, Object) else None
 
     def _dynamic(self, name: str, values: list[Value], state: State) -> Outcomes:
         if name == "getattr" and len(values) > 1:
@@ -423,7 +423,7 @@ class Caller(Evaluator):
             return [(computed_from(everything), state)]
         if node.decorator_list or expression.spread or self.depth >= _MAX_DEPTH:
             return self._unknown(expression, callee, everything, state, frame)
-        inner = Frame(module, None, node, self._next_frame(), frame.raised, frame.after_call)
+        inner = self._frame(module, None, node, frame, None)
         return self.inline(lowered(self.world, node), values, named, state, inner)
 
     # -- the unknown ----------------------------------------------------------

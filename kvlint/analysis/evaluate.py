@@ -72,6 +72,7 @@ class Frame:
     raised: list[Raised] | None = None  # the innermost try body, None outside of any
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
+    receiver: str | None = None  # the variable that holds the object the method runs on
 
 
 class Evaluator(ABC):
@@ -279,19 +280,31 @@ class Evaluator(ABC):
             following: list[tuple[State, Causes]] = []
             for before, causes in pending:
                 for value, after in self.evaluate(operand, before, frame):
-                    value = with_causes(self.constant(value), causes)
+                    value = self.constant(value)
                     answer = operators.truth(value)
-                    if index == last or answer is expression.stops_on:
+                    if answer is expression.stops_on:
+                        # This operand alone decided; those before it were only in the way.
                         results.append((value, after))
                         continue
+                    if index == last:
+                        results.extend(self._last_operand(value, answer, causes, expression.stops_on, after))
+                        continue
                     if answer is None:
-                        stopped = Known(True, value.causes) if expression.stops_on else Known(False, value.causes)
-                        results.append((stopped if not self._undecided(value) else value, after))
-                        if self._undecided(value):
-                            after = after.note(uncertain=True)
-                    following.append((after, value.causes))
+                        undecided = self._undecided(value)
+                        results.append((value if undecided else Known(expression.stops_on, value.causes), after))
+                        after = after.note(uncertain=True) if undecided else after
+                    following.append((after, causes | value.causes))
             pending = following
         return results
+
+    def _last_operand(
+        self, value: Value, answer: bool | None, causes: Causes, stops_on: bool, state: State
+    ) -> Outcomes:
+        if answer is None and not self._undecided(value):
+            if not self.in_worker:
+                return [(with_causes(value, causes), state)]
+            return [(Known(stops_on, value.causes), state), (Known(not stops_on, causes | value.causes), state)]
+        return [(with_causes(value, causes), state)]
 
     def _undecided(self, value: Value) -> bool:
         return isinstance(value, Something) and value.undecided

@@ -6,10 +6,11 @@ import ast
 import builtins
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from kvlint.analysis import ir, operators
 from kvlint.analysis.calls import Caller
-from kvlint.analysis.conclusions import Context, receiver_name
+from kvlint.analysis.conclusions import Context
 from kvlint.analysis.evaluate import After, Frame, Outcomes, Raised
 from kvlint.analysis.values import (
     EXCEPTION,
@@ -28,6 +29,7 @@ from kvlint.analysis.values import (
     Something,
     State,
     StatusTable,
+    Trace,
     Value,
     computed_from,
     distinct,
@@ -51,7 +53,19 @@ class Exits:
 
 
 class Interpreter(Caller):
-    """Runs functions for one subject; see ``evaluate.Evaluator`` for the two uses."""
+    """Runs functions for one subject; see ``evaluate.Evaluator`` for the two uses.
+
+    ``served`` are loops that take one work item or message a round: each is run
+    for one round, started from every stored status, and the states at the end
+    of the round are kept in ``rounds``.
+    """
+
+    served: frozenset[ast.AST] = frozenset()
+
+    @cached_property
+    def rounds(self) -> list[State]:
+        """The states in which rounds of served loops ended."""
+        return []
 
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state``, each with its state."""
@@ -93,7 +107,7 @@ class Interpreter(Caller):
         return replace(state, env=env, heap=heap)
 
     def _context(self, state: State, frame: Frame) -> Context:
-        receiver = receiver_name(frame.node)
+        receiver = frame.receiver
         value = state.env.get(receiver) if receiver else None
         items = frozenset(name for name in state.env.names() if isinstance(state.env.get(name), Item))
         cls = value.cls if isinstance(value, Object) else None
@@ -134,7 +148,7 @@ class Interpreter(Caller):
             case ir.Return(value=value):
                 ready = _leaving(state, statement.at)
                 for result, end in [(NONE, ready)] if value is None else self.evaluate(value, ready, frame):
-                    result = with_causes(result, end.control) if isinstance(result, Known) else result
+                    result = with_causes(result, end.control or end.tested)
                     exits.returns.append((result, end))
                 return []
             case ir.Raise(value=value):
@@ -209,7 +223,7 @@ class Interpreter(Caller):
         parts: list[Value]
         match value:
             case Several(items=values) if len(values) == len(items):
-                parts = list(values)
+                parts = [with_causes(part, value.causes) for part in values]
             case Known(value=tuple() as constants) if len(constants) == len(items):
                 parts = [Known(constant, value.causes) for constant in constants]
             case Item():
@@ -423,7 +437,34 @@ class Interpreter(Caller):
                     (inside if answer else outside).append(end)
             return inside, outside
 
+        if statement.at in self.served:
+            return self._serve(enter, statement.body, state, frame, exits)
         return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
+
+    def _serve(
+        self,
+        enter: Callable[[State], tuple[list[State], list[State]]],
+        body: ir.Block,
+        state: State,
+        frame: Frame,
+        exits: Exits,
+    ) -> list[State]:
+        """One round of a served loop for every status that may be stored when it starts."""
+        taken = state.trace.taken
+        starts = [
+            replace(state, stored=stored, trace=Trace(taken=taken)) for stored in self.subject.stored_values
+        ]
+        inside: list[State] = []
+        outside: list[State] = []
+        for start in starts:
+            entering, leaving = enter(start)
+            inside.extend(entering)
+            outside.extend(leaving)
+        inner = Exits()
+        ends = self.block(body, inside, frame, inner, After(raising=frame.raised is not None))
+        self.rounds.extend([*ends, *inner.continues, *inner.breaks, *(end for _, end in inner.returns)])
+        exits.returns.extend(inner.returns)
+        return distinct([*outside, *inner.breaks])
 
     def _for(self, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
         ends: list[State] = []
@@ -483,8 +524,13 @@ class Interpreter(Caller):
         def enter(current: State) -> tuple[list[State], list[State]]:
             if undecided:
                 current = current.note(uncertain=True)
+            if statement.at in self.served:
+                current = current.note(taken=True)
             return self.assign(statement.target, element, current, frame), [current]
 
+        if statement.at in self.served:
+            element = Item()
+            return self._serve(enter, statement.body, state, frame, exits)
         return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
 
     def _loop(  # noqa: PLR0913

@@ -156,7 +156,7 @@ def _cell(  # noqa: PLR0913
     if signature.room is not None:
         bound[signature.room] = Key()
     bound[signature.status] = Known(subject.enum.value(written), frozenset({STATUS}))
-    frame = Frame(method.owner.module, method.owner, method.node, 0)
+    frame = Frame(method.owner.module, method.owner, method.node, 0, receiver=signature.receiver)
     ends = interpreter.run_body(function, State(stored, Env(bound)), frame)
     states = [state for _, state in ends]
     raised: list[Raised] = interpreter.escaped

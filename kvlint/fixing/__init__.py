@@ -1,0 +1,1 @@
+"""Carrying out the plans of findings: edits of text, their fixpoint, atomic writing and diffs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from kvlint.diagnostics import DeferAbortCleanup, FixPlan, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.fixing.defer_abort_cleanup import drop_removal
@@ -12,6 +12,9 @@ from kvlint.fixing.refusals import EditRefused
 from kvlint.fixing.region import Region, close_region, open_region, parse
 from kvlint.fixing.skip_guard import guard_skip
 from kvlint.fixing.sticky_terminal import make_sticky
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 def apply_plan(path: str, source: bytes, plan: FixPlan) -> bytes:
@@ -23,14 +26,14 @@ def apply_plan(path: str, source: bytes, plan: FixPlan) -> bytes:
         EditRefused: the text is not what the plan expects, or the edited definition would not parse.
     """
     document = read_document(path, source)
-    region = open_region(document, plan.line)
     try:
-        edited = _edit(region, plan)
+        region = open_region(document, plan.line)
+        lines = close_region(region, _edit(region, plan))
     except ValueError as error:
         raise EditRefused(path, str(error)) from error
     except RecursionError as error:
         raise EditRefused(path, "nests too deeply to be edited") from error
-    return encode(document, close_region(region, edited))
+    return encode(document, lines)
 
 
 def require_parses(path: str, source: bytes) -> None:

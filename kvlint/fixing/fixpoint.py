@@ -139,7 +139,7 @@ def _run_round(texts: _Texts, plans: list[FixPlan], verify: Verify | None, refus
     for plan in plans:
         target = texts.name(plan.path)
         if target is None:
-            refused.append(Refusal(plan.path, f"the fix is in {plan.path}, which is not among the paths given"))
+            refused.append(Refusal(plan.path, "the fix is in this file, which is not among the paths given"))
         else:
             inside.append((target, plan))
     for kind in _ORDER:
@@ -176,9 +176,7 @@ def _one_per_position(plans: Iterable[FixPlan]) -> Iterator[FixPlan]:
             yield plan
 
 
-def _edit_file(
-    texts: _Texts, target: str, plans: list[FixPlan], verify: Verify | None, refused: list[Refusal]
-) -> bool:
+def _edit_file(texts: _Texts, target: str, plans: list[FixPlan], verify: Verify | None, refused: list[Refusal]) -> bool:
     # Imported here: a run without a plan must not pay for LibCST.
     from kvlint.fixing.edits import apply_plan, require_parses
 

@@ -109,10 +109,18 @@ def _wrapped(test: Membership, margin: Margin) -> Iterator[str]:
 
 
 def _in_parentheses(test: Membership, margin: Margin) -> str:
-    step = margin.step
+    """The layout of last resort: each operand of the test on lines of its own."""
+    inner = margin.inner()
     if test.also:
-        return f"if (\n{step}{test.also}\n{step}and {test.stored} {test.operator()} {test.right()}\n):"
-    return f"if (\n{step}{test.stored}\n{step}{test.operator()} {test.right()}\n):"
+        operands = [test.also, f"and {test.stored} {test.operator()} {test.right()}"]
+    else:
+        right = f"{test.operator()} {test.right()}"
+        if len(test.members) > 1 and not inner.fits(right):
+            exploded = "".join(f"{margin.step}{member},\n" for member in test.members)
+            right = f"{test.operator()} (\n{exploded})"
+        operands = [_call(test.stored, inner), right]
+    body = [margin.step + line for operand in operands for line in operand.split("\n")]
+    return "\n".join(["if (", *body, "):"])
 
 
 def _call(statement: str, margin: Margin) -> str:
@@ -135,9 +143,6 @@ def _call_parts(text: str) -> tuple[str, list[str]] | None:
         return None
     if not isinstance(call, ast.Call) or "\n" in text or not (call.args or call.keywords):
         return None
-    places = [*call.args, *(keyword for keyword in call.keywords)]
-    texts = [ast.get_source_segment(text, place) for place in places]
-    head = ast.get_source_segment(text, call.func)
-    if head is None or None in texts or not text.endswith(")"):
-        return None
-    return head, [argument for argument in texts if argument is not None]
+    places = [*call.args, *call.keywords]
+    head = ast.get_source_segment(text, call.func) or ""
+    return head, [ast.get_source_segment(text, place) or "" for place in places]

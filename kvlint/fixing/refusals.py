@@ -22,9 +22,9 @@ class _RefusedError(Exception):
         self.reason = reason
 
 
-class EditRefused(_RefusedError):  # noqa: N818 - reads as what happened, a refusal is no malfunction
+class EditRefused(_RefusedError):
     """The text is not what the plan expects, or cannot be edited without touching more than the plan says."""
 
 
-class WriteRefused(_RefusedError):  # noqa: N818 - as above
+class WriteRefused(_RefusedError):
     """The file on disk was not replaced; it still holds the text that it held before."""

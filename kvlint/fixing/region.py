@@ -19,8 +19,8 @@ from kvlint.fixing.blocks import Place, places
 from kvlint.fixing.document import Document, line_end
 from kvlint.fixing.refusals import EditRefused
 
-# LibCST's printer recurses in Python (a thousand frames by default), its parser in native code (no limit at all, and
-# 512 KiB of stack on a thread of macOS): well below both.
+# LibCST's printer recurses in Python (a thousand frames by default), its parser in native code, where nothing but the
+# end of the process stops it: well below both.
 _MAX_DEPTH = 200
 
 
@@ -63,9 +63,9 @@ class Region:
         plain = name.rpartition(".")[2]
         for place in self.places:
             node = place.node
-            if isinstance(node, cst.FunctionDef) and node.name.value == plain:
-                if self._line(place.first_line) <= line <= self._line(place.line):
-                    return place
+            named = isinstance(node, cst.FunctionDef) and node.name.value == plain
+            if named and self._line(place.first_line) <= line <= self._line(place.line):
+                return place
         raise self.refuse(f"no definition of {name} stands at line {line} any more")
 
     def _start(self, place: Place) -> tuple[int, int]:
@@ -111,11 +111,7 @@ def open_region(document: Document, line: int) -> Region:
     scaffold = "".join(f"{indent}if True:\n" for indent in levels)
     module = _parse_exactly(document.path, scaffold + normalised(document.lines[start:end]))
     step = _first_step(document, tree)
-    try:
-        found = tuple(places(module, step))
-    except RecursionError as error:
-        raise EditRefused(document.path, "nests too deeply to be edited") from error
-    return Region(document, start, end, len(levels), module, found)
+    return Region(document, start, end, len(levels), module, tuple(places(module, step)))
 
 
 def close_region(region: Region, edited: cst.Module) -> list[str]:
@@ -125,10 +121,7 @@ def close_region(region: Region, edited: cst.Module) -> list[str]:
         EditRefused: the edited region does not parse.
     """
     document = region.document
-    try:
-        code = edited.code
-    except RecursionError as error:
-        raise region.refuse("nests too deeply to be edited") from error
+    code = edited.code
     parse(document.path, code)
     _parse_exactly(document.path, code)
     raw = list(document.lines[region.start : region.end])
@@ -158,8 +151,6 @@ def _parse_exactly(path: str, text: str) -> cst.Module:
             return module
     except cst.ParserSyntaxError as error:
         raise EditRefused(path, f"LibCST cannot parse the definition: {error.message}") from error
-    except RecursionError as error:
-        raise EditRefused(path, "nests too deeply to be edited") from error
     raise EditRefused(path, "LibCST would change other lines of the definition (an unusual blank or line end)")
 
 
@@ -232,6 +223,10 @@ def _first_step(document: Document, tree: ast.Module) -> str:
 
 def _with_trailing_comments(document: Document, end: int) -> int:
     """``end`` moved over the comments that follow: those indented like the last block belong to it."""
-    while end < len(document.lines) and (document.lines[end].lstrip() or "#").startswith("#"):
-        end += 1
+    for index in range(end, len(document.lines)):
+        line = document.lines[index].strip()
+        if line.startswith("#"):
+            end = index + 1
+        elif line:
+            break
     return end

@@ -54,7 +54,7 @@ def _guard_block_end(region: Region, place: Place, plan: SkipGuard) -> cst.Modul
 
 
 def _asks_for_absence(test: cst.BaseExpression) -> bool:
-    """Whether the test holds for a room to skip: of `not in … or == Failed`, `in … and != Failed` the first part says."""
+    """Whether the test holds for a room to skip; of several parts, as in `not in … or == Failed`, the first says."""
     absent = True
     while True:
         match test:

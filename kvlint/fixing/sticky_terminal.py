@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import libcst as cst
+from typing import TYPE_CHECKING
 
 from kvlint.diagnostics import StickyTerminal
 from kvlint.fixing.phrases import Membership, guard
 from kvlint.fixing.region import Region
 from kvlint.fixing.writers import early_return, find_head, put_at_head
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _WHY = "# A stored terminal status is final."
 

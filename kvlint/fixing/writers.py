@@ -82,9 +82,7 @@ def _after_prologue(block: cst.IndentedBlock, documented: bool) -> tuple[int, in
 
 
 def _is_docstring(statement: cst.CSTNode) -> bool:
-    return isinstance(statement, cst.Expr) and isinstance(
-        statement.value, cst.SimpleString | cst.ConcatenatedString
-    )
+    return isinstance(statement, cst.Expr) and isinstance(statement.value, cst.SimpleString | cst.ConcatenatedString)
 
 
 def _own_returns(function: cst.CSTNode) -> Iterator[cst.Return]:

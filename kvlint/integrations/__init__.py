@@ -1,0 +1,1 @@
+"""Where other tools take kvlint in: flake8 and LibCST's codemod runner."""

@@ -6,10 +6,10 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from kvlint import __version__
 from kvlint.diagnostics import Finding, Location
 from kvlint.report.model import Report
 from kvlint.source.display import printable
+from kvlint.version import __version__
 
 VERSION = 1
 
@@ -43,9 +43,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         **_place(finding.location),
         "end_line": span.end_line,
         "end_column": span.end_column,
-        "related": [
-            {**_place(related.location), "message": printable(related.message)} for related in finding.related
-        ],
+        "related": [{**_place(related.location), "message": printable(related.message)} for related in finding.related],
         "fix": None if plan is None else {"title": plan.TITLE, "applicability": plan.APPLICABILITY.value},
     }
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kvlint.diagnostics import Finding
+
+if TYPE_CHECKING:
+    from kvlint.analysis.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +40,11 @@ class Report:
     files: FileCounts
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """The facts of one candidate, with the path to show for it."""
+
+    display: str
+    facts: Facts

@@ -18,8 +18,10 @@ def render(report: Report, colour: bool) -> str:
 def _lines(finding: Finding, colour: bool) -> str:
     code = paint(finding.code, _STYLES[finding.severity], colour)
     lines = [f"{paint(_place(finding.location), BOLD, colour)}: {code} {printable(finding.message)}"]
-    for related in finding.related:
-        lines.append(f"    {paint(_place(related.location), DIM, colour)}: {printable(related.message)}")
+    lines += (
+        f"    {paint(_place(related.location), DIM, colour)}: {printable(related.message)}"
+        for related in finding.related
+    )
     return "".join(line + "\n" for line in lines)
 
 

@@ -90,6 +90,9 @@ class _Walk:
         self._exclude = Patterns(config.exclude)
 
     def name(self, named: str) -> None:
+        if not named:
+            # To `abspath` that is the current folder, to whoever quoted an unset variable a mistake.
+            raise PathError("an empty path was given; `.` is the current folder")
         path = os.path.abspath(named)
         try:
             mode = os.stat(path).st_mode
@@ -131,7 +134,13 @@ class _Walk:
                 self.warnings.append(f"cannot list {one_line(shown or '.')}: {error.strerror or error}")
 
     def _look_through(
-        self, entries: list[os.DirEntry[str]], shown: str, ignores: tuple[_Scope, ...], exclude: _Scope, *, is_root: bool
+        self,
+        entries: list[os.DirEntry[str]],
+        shown: str,
+        ignores: tuple[_Scope, ...],
+        exclude: _Scope,
+        *,
+        is_root: bool,
     ) -> list[tuple[str, str, tuple[_Scope, ...]]]:
         """Add the files among ``entries`` and return the folders to go into."""
         for entry in entries:
@@ -183,7 +192,7 @@ def _read_scope(file: str) -> _Scope:
 
 
 def _outer_scopes(root: str) -> tuple[_Scope, ...]:
-    """The repository's .gitignore files above ``root``, unless they ignore ``root``, which was asked for all the same."""
+    """The repository's .gitignore files above ``root``; none if they ignore ``root``, which was asked for."""
     scopes: list[_Scope] = []
     folder = root
     while not os.path.exists(os.path.join(folder, ".git")):

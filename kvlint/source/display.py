@@ -53,4 +53,3 @@ def one_line(path: str) -> str:
 
 def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-

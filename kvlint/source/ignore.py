@@ -93,7 +93,7 @@ def _parse(line: str) -> _Pattern | None:
     text = text.rstrip("/") if folders_only else text
     anchored = "/" in text
     text = text.removeprefix("/")
-    while text.startswith("**/") and "/" not in text[3:]:
+    if text.startswith("**/") and "/" not in text[3:]:
         # `**/name` is `name`.
         text, anchored = text[3:], False
     if not text:

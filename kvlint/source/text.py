@@ -39,9 +39,9 @@ class UnreadableSource(Exception):
 
 @dataclass(frozen=True)
 class SourceText:
-    """A decoded file.
+    r"""A decoded file.
 
-    ``text`` has no byte order mark and only ``\\n`` line ends, whatever ``data``
+    ``text`` has no byte order mark and only ``\n`` line ends, whatever ``data``
     has, so its lines are those that editors, flake8 and `ast` count.
     """
 
@@ -103,6 +103,17 @@ def decode(path: str, data: bytes) -> SourceText:
     if "\0" in text:
         raise UnreadableSource(path, "holds a null byte", _normalise(text[: text.index("\0")]).count("\n") + 1)
     return SourceText(path, data, _normalise(text), encoding)
+
+
+def encode(text: str) -> bytes:
+    """The content of a file that reads as ``text``, in the encoding that it declares; `decode` gives ``text`` back."""
+    data = text.encode("utf-8", "surrogatepass")
+    declared, _ = _declared_encoding(data)
+    try:
+        return text.encode(declared)
+    except (LookupError, ValueError):
+        # It declares what it cannot be in, which `decode` will say.
+        return data
 
 
 def parse(source: SourceText) -> ast.Module:

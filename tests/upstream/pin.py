@@ -136,12 +136,12 @@ def _indented(text: str, columns: int) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Write the tree below the one argument; 0 when done, 2 on a usage error or a lost anchor."""
     if len(arguments) != 1:
-        print("usage: python -m tests.upstream.pin DEST", file=sys.stderr)
+        sys.stderr.write("usage: python -m tests.upstream.pin DEST\n")
         return 2
     try:
-        print(write_tree(Path(arguments[0])))
+        sys.stdout.write(f"{write_tree(Path(arguments[0]))}\n")
     except (AnchorLost, OSError, releases.IndexUnreachable, releases.BadWheel) as problem:
-        print(f"pin: {problem}", file=sys.stderr)
+        sys.stderr.write(f"pin: {problem}\n")
         return 2
     return 0
 

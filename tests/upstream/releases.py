@@ -120,9 +120,7 @@ def extract(wheel: Path, destination: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         members = [m for m in archive.infolist() if m.filename.endswith(".py")]
         if len(members) > MAX_FILES:
-            raise BadWheel(
-                f"{wheel.name}: {len(members)} Python files, at most {MAX_FILES} expected"
-            )
+            raise BadWheel(f"{wheel.name}: {len(members)} Python files, at most {MAX_FILES} expected")
         for member in members:
             target = destination / _safe_name(member)
             total += member.file_size
@@ -176,13 +174,9 @@ def _pip_download(pin: Pin, folder: Path, options: list[str]) -> subprocess.Comp
     command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--retries=2"]
     command += [*options, "--dest", str(folder), f"{PACKAGE}=={pin.version}"]
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS, check=False
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_SECONDS, check=False)
     except subprocess.TimeoutExpired as late:
-        raise IndexUnreachable(
-            f"{PACKAGE}=={pin.version}: no answer within {_DOWNLOAD_SECONDS} s"
-        ) from late
+        raise IndexUnreachable(f"{PACKAGE}=={pin.version}: no answer within {_DOWNLOAD_SECONDS} s") from late
 
 
 @contextmanager

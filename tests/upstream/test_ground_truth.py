@@ -24,8 +24,6 @@ def test_findings_equal_the_ground_truth(version: str, release: Release) -> None
 
 @pytest.mark.parametrize("version", TRUTH["release"])
 def test_writer_tables_equal_the_ground_truth(version: str, release: Release) -> None:
-    expected = {
-        place: TRUTH["table"][name] for place, name in TRUTH["release"][version]["writer"].items()
-    }
+    expected = {place: TRUTH["table"][name] for place, name in TRUTH["release"][version]["writer"].items()}
     computed = observed.tables(release(version))
     assert {place: computed.get(place) for place in expected} == expected

@@ -47,9 +47,7 @@ def test_only_python_files_are_unpacked(tmp_path: Path) -> None:
         link_member("l.py"),
     ],
 )
-def test_a_member_that_leaves_the_folder_is_refused(
-    name: str | zipfile.ZipInfo, tmp_path: Path
-) -> None:
+def test_a_member_that_leaves_the_folder_is_refused(name: str | zipfile.ZipInfo, tmp_path: Path) -> None:
     wheel = wheel_of(tmp_path, (name, b"target"))
     with pytest.raises(releases.BadWheel):
         releases.extract(wheel, tmp_path / "out")
@@ -69,15 +67,11 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         releases.extract(wheel, tmp_path / "out")
 
 
-def fake_pip(
-    monkeypatch: pytest.MonkeyPatch, *, stderr: str = "", data: bytes | None = None
-) -> list[list[str]]:
+def fake_pip(monkeypatch: pytest.MonkeyPatch, *, stderr: str = "", data: bytes | None = None) -> list[list[str]]:
     """Stand in for pip: print ``stderr`` and fail, or leave ``data`` as the wheel."""
     calls = []
 
-    def download(
-        pin: releases.Pin, folder: Path, options: list[str]
-    ) -> subprocess.CompletedProcess[str]:
+    def download(pin: releases.Pin, folder: Path, options: list[str]) -> subprocess.CompletedProcess[str]:
         calls.append(options)
         if data is not None:
             (folder / pin.wheel).write_bytes(data)
@@ -94,9 +88,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache" / "upstream"
 
 
-def test_other_bytes_than_the_pinned_ones_are_refused(
-    monkeypatch: pytest.MonkeyPatch, own_cache: Path
-) -> None:
+def test_other_bytes_than_the_pinned_ones_are_refused(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
     fake_pip(monkeypatch, data=b"something else")
     with pytest.raises(releases.BadWheel, match="SHA-256"):
         releases.tree("1.0")
@@ -117,9 +109,7 @@ def test_a_missing_version_is_an_error_not_a_skip(monkeypatch: pytest.MonkeyPatc
     assert calls[1] == []
 
 
-def test_a_release_is_fetched_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path
-) -> None:
+def test_a_release_is_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path) -> None:
     data = wheel_of(tmp_path, ("sglang/a.py", b"A = 1\n")).read_bytes()
     calls = fake_pip(monkeypatch, data=data)
     pin = releases.Pin(PIN.version, PIN.wheel, hashlib.sha256(data).hexdigest())

@@ -1,0 +1,246 @@
+"""Every function of a module with the class it serves, and what static typing says of expressions in it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from kvlint.analysis.infer import subject_of
+from kvlint.analysis.subject import Subject
+from kvlint.semantics.hierarchy import (
+    ClassInfo,
+    annotation_class,
+    class_info,
+    parameters,
+    resolve_class,
+)
+from kvlint.semantics.module import Function, Module
+from kvlint.semantics.world import World, dotted_name
+
+
+@dataclass(eq=False)
+class Place:
+    """A function or method: ``cls`` is the class whose body (or whose method's body) it stands in."""
+
+    world: World = field(repr=False)
+    module: Module = field(repr=False)
+    node: Function
+    cls: ClassInfo | None
+    outer: Place | None
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.node.name
+
+    @property
+    def qualified(self) -> str:
+        """``Class.method`` or ``Class.method.nested``."""
+        if self.outer is not None:
+            return f"{self.outer.qualified}.{self.name}"
+        return f"{self.cls.name}.{self.name}" if self.cls is not None else self.name
+
+    @property
+    def method(self) -> Place:
+        """The outermost function around this one, itself if it is not nested."""
+        return self if self.outer is None else self.outer.method
+
+    @cached_property
+    def receiver(self) -> str | None:
+        """The variable that holds the object, also seen by nested functions; None in functions outside classes."""
+        if self.outer is not None:
+            own = {argument.arg for argument in parameters(self.node)}
+            return self.outer.receiver if self.outer.receiver not in own else None
+        if self.cls is None or self.is_static:
+            return None
+        named = parameters(self.node)
+        return named[0].arg if named else None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the method is a static one."""
+        return any(dotted_name(decorator) == "staticmethod" for decorator in self.node.decorator_list)
+
+    @property
+    def is_constructor(self) -> bool:
+        """Whether the function makes its object."""
+        return self.outer is None and self.name in {"__init__", "__post_init__", "__new__"}
+
+    @cached_property
+    def body(self) -> tuple[ast.AST, ...]:
+        """Every node of the function, nested functions left out."""
+        found: list[ast.AST] = []
+        pending: list[ast.AST] = list(reversed(self.node.body))
+        while pending:
+            current = pending.pop()
+            found.append(current)
+            if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                pending.extend(reversed(list(ast.iter_child_nodes(current))))
+        return tuple(found)
+
+    def assigned(self, name: str) -> list[ast.expr]:
+        """What is assigned to a local variable, the enclosing functions' included."""
+        found = []
+        for node in self.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
+                    found.append(value)
+                case ast.AnnAssign(target=ast.Name(id=bound), value=ast.expr() as value) if bound == name:
+                    found.append(value)
+                case ast.NamedExpr(target=ast.Name(id=bound), value=value) if bound == name:
+                    found.append(value)
+                case _:
+                    pass
+        if not found and self.outer is not None and name not in {arg.arg for arg in parameters(self.node)}:
+            return self.outer.assigned(name)
+        return found
+
+    def parameter(self, name: str) -> ast.arg | None:
+        """The parameter of that name, the enclosing functions' included."""
+        for argument in parameters(self.node):
+            if argument.arg == name:
+                return argument
+        return None if self.outer is None else self.outer.parameter(name)
+
+    def class_of(self, expression: ast.expr, depth: int = 6) -> ClassInfo | None:
+        """The class of the object an expression yields, None where nothing tells."""
+        if depth == 0:
+            return None
+        match expression:
+            case ast.Name(id=name):
+                return self._class_of_name(name, depth)
+            case ast.Attribute(value=owner, attr=attr):
+                outer = self.class_of(owner, depth - 1)
+                return None if outer is None else outer.attribute_class(attr)
+            case ast.Call(func=ast.Name(id="super")):
+                return self.cls
+            case ast.Call(func=ast.Name() | ast.Attribute() as callee):
+                dotted = dotted_name(callee)
+                return resolve_class(self.world, self.module, dotted) if dotted else None
+            case ast.Await(value=inner):
+                return self.class_of(inner, depth - 1)
+            case _:
+                return None
+
+    def _class_of_name(self, name: str, depth: int) -> ClassInfo | None:
+        if name == self.receiver:
+            return self.cls
+        for node in self.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+                dotted = annotation_class(node.annotation)
+                return resolve_class(self.world, self.module, dotted) if dotted else None
+        argument = self.parameter(name)
+        if argument is not None:
+            dotted = annotation_class(argument.annotation)
+            return resolve_class(self.world, self.module, dotted) if dotted else None
+        values = self.assigned(name)
+        return self.class_of(values[0], depth - 1) if len(values) == 1 else None
+
+    @cached_property
+    def subject(self) -> Subject | None:
+        """The status protocol the function deals with: its class's own, else that of a typed attribute it uses."""
+        if self.cls is None:
+            return self._subject_of_parameters()
+        own = subject_of(self.cls)
+        if own is not None:
+            return own
+        for node in self.body:
+            if isinstance(node, ast.Attribute):
+                holder = self.class_of(node)
+                found = subject_of(holder) if holder is not None else None
+                if found is not None:
+                    return found
+        return self._subject_of_parameters()
+
+    def _subject_of_parameters(self) -> Subject | None:
+        for argument in parameters(self.node):
+            cls = self._class_of_name(argument.arg, 1)
+            found = subject_of(cls) if cls is not None else None
+            if found is not None:
+                return found
+        return None if self.outer is None else self.outer._subject_of_parameters()
+
+
+def places_of(world: World, module: Module) -> tuple[Place, ...]:
+    """Every function of ``module``, nested ones and methods included, in source order."""
+    key = ("places", module)
+    known = world.memo.get(key)
+    if not isinstance(known, tuple):
+        known = world.memo[key] = tuple(_places(world, module, module.tree.body, None, None))
+    return known
+
+
+def _places(
+    world: World, module: Module, body: list[ast.stmt], cls: ClassInfo | None, outer: Place | None
+) -> Iterator[Place]:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                place = Place(world, module, statement, cls, outer)
+                yield place
+                yield from _places(world, module, statement.body, cls, place)
+            case ast.ClassDef():
+                yield from _places(world, module, statement.body, class_info(world, module, statement), None)
+            case _:
+                for block in _blocks(statement):
+                    yield from _places(world, module, block, cls, outer)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for handler in getattr(statement, "handlers", ()):
+        yield handler.body
+    for case in getattr(statement, "cases", ()):
+        yield case.body
+
+
+def place_index(world: World, module: Module) -> dict[ast.AST, Place]:
+    """The places of ``module`` by their function node."""
+    key = ("place index", module)
+    known = world.memo.get(key)
+    if not isinstance(known, dict):
+        known = world.memo[key] = {place.node: place for place in places_of(world, module)}
+    return known
+
+
+def callees(place: Place) -> Iterator[tuple[ast.Call, Place]]:
+    """The calls of a function whose target's source is known: methods, nested and module-level functions."""
+    for node in place.body:
+        if isinstance(node, ast.Call):
+            target = target_of(place, node.func)
+            if target is not None:
+                yield node, target
+
+
+def target_of(place: Place, callee: ast.expr) -> Place | None:
+    """The function that ``callee`` names in ``place``."""
+    world = place.world
+    match callee:
+        case ast.Attribute(value=owner, attr=name):
+            cls = place.class_of(owner)
+            if cls is None:
+                return None
+            is_super = isinstance(owner, ast.Call)
+            method = cls.lookup(name, after=place.cls if is_super else None)
+            return None if method is None else place_index(world, method.owner.module).get(method.node)
+        case ast.Name(id=name):
+            current: Place | None = place
+            index = place_index(world, place.module)
+            while current is not None:
+                for node in current.body:
+                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+                        return index.get(node)
+                current = current.outer
+            bound = place.module.names.get(name)
+            return index.get(bound) if isinstance(bound, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        case ast.Call(func=func, args=[first, *_]) if (dotted_name(func) or "").rpartition(".")[2] == "partial":
+            return target_of(place, first)
+        case ast.Lambda(body=ast.Call(func=inner)):
+            return target_of(place, inner)
+        case _:
+            return None

@@ -1,0 +1,69 @@
+"""Whole runs of functions on a worker's terms: from every stored status, one round of each loop that serves items."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from kvlint.analysis.conclusions import Reach
+from kvlint.analysis.evaluate import Frame
+from kvlint.analysis.interpreter import Interpreter
+from kvlint.analysis.lower import lowered
+from kvlint.analysis.places import Place
+from kvlint.analysis.subject import Subject
+from kvlint.analysis.threads import takes_in
+from kvlint.analysis.values import Env, Item, Object, Something, State, Trace, Value
+from kvlint.semantics.hierarchy import annotation_class, parameters, resolve_class
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a function can end: ``ends`` by returning, ``rounds`` the rounds of its serving loops."""
+
+    ends: tuple[State, ...]
+    rounds: tuple[State, ...]
+
+
+def run(place: Place, subject: Subject, reach: Reach, items: frozenset[str] | None = None) -> Run:
+    """Run ``place`` from every status that may be stored.
+
+    ``items`` are parameters that hold the work item; with a set (even an empty
+    one) the item counts as taken from the start.
+    """
+    interpreter = Interpreter(place.world, subject, in_worker=True, reach=reach)
+    takes = list(takes_in(place))
+    interpreter.takes = frozenset(take.call for take in takes if take.call is not None and not take.is_message)
+    interpreter.served = frozenset(take.loop for take in takes)
+    started = Trace(taken=items is not None)
+    env = Env(_bindings(place, interpreter, items or frozenset()))
+    function = lowered(place.world, place.node)
+    ends: list[State] = []
+    for stored in subject.stored_values:
+        frame = Frame(place.module, place.cls, place.node, 0, receiver=place.receiver)
+        ends.extend(state for _, state in interpreter.run_body(function, State(stored, env, trace=started), frame))
+        if interpreter.served and interpreter.rounds:
+            break  # a serving loop starts each round from every status by itself
+    return Run(tuple(dict.fromkeys(ends)), tuple(dict.fromkeys(interpreter.rounds)))
+
+
+def _bindings(place: Place, interpreter: Interpreter, items: frozenset[str]) -> dict[str, Value]:
+    bound: dict[str, Value] = {}
+    outer = place.outer
+    while outer is not None:
+        for node in outer.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(value=ast.Name(id=owner), attr=attr)):
+                    if owner == outer.receiver and outer.cls is not None:
+                        bound.setdefault(name, interpreter.attribute_of(Object(outer.cls), attr, State(None)))
+                case _:
+                    pass
+        outer = outer.outer
+    for argument in parameters(place.node):
+        dotted = annotation_class(argument.annotation)
+        cls = resolve_class(place.world, place.module, dotted) if dotted else None
+        bound[argument.arg] = Something() if cls is None else Object(cls)
+        if argument.arg in items:
+            bound[argument.arg] = Item()
+    if place.receiver is not None and place.cls is not None:
+        bound[place.receiver] = Object(place.cls)
+    return bound

@@ -1,0 +1,118 @@
+"""The workers of a module and the ways in which each drops a work item without an end for its room."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvlint.analysis.conclusions import Context, Reach
+from kvlint.analysis.lower import lowered
+from kvlint.analysis.places import Place, places_of
+from kvlint.analysis.runs import run
+from kvlint.analysis.subject import Subject
+from kvlint.analysis.threads import starts_in, takes_in
+from kvlint.analysis.values import Causes, Item, State, Stored
+from kvlint.semantics.hierarchy import parameters
+from kvlint.semantics.module import Module
+from kvlint.semantics.world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Worker:
+    """A function that takes work items in a loop, or is started once for each, and somewhere concludes them.
+
+    ``items`` are the parameters that hold the item of a worker started for it,
+    None for one that loops.
+    """
+
+    place: Place
+    subject: Subject
+    items: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A way through a worker on which the item is given up while its room is live.
+
+    ``causes`` is the shared state that decided, ``at`` the deciding statement,
+    ``leave`` the statement that left (None: by falling through), ``frame`` the
+    function both stand in, ``taken`` whether the ``then`` block was entered,
+    ``stored`` the live statuses the room may have.
+    """
+
+    worker: Worker
+    causes: Causes
+    at: ast.AST
+    leave: ast.AST | None
+    frame: ast.AST
+    taken: bool
+    stored: frozenset[Stored]
+
+
+def workers_in(world: World, module: Module, reach: Reach) -> tuple[Worker, ...]:
+    """Every worker of ``module``, in source order."""
+    found: dict[ast.AST, Worker] = {}
+    for place in places_of(world, module):
+        subject = place.subject
+        if subject is None:
+            continue
+        items = [take for take in takes_in(place) if not take.is_message]
+        if items and _concludes(place, subject, reach):
+            found[place.node] = Worker(place, subject, None)
+    for start in starts_in(world, module):
+        place = start.place
+        if place.node in found or place.module is not module or place.subject is None or list(takes_in(place)):
+            continue
+        if start.call is not None and not start.arguments:
+            continue
+        if _concludes(place, place.subject, reach):
+            own = [argument.arg for argument in parameters(place.node)]
+            names = own[1:] if own and own[0] == place.receiver else own
+            found[place.node] = Worker(place, place.subject, frozenset(names[: len(start.arguments)]))
+    return tuple(sorted(found.values(), key=lambda worker: worker.place.node.lineno))
+
+
+def _concludes(place: Place, subject: Subject, reach: Reach) -> bool:
+    function = lowered(place.world, place.node)
+    names = frozenset(
+        target.id
+        for node in place.body
+        if isinstance(node, ast.Assign) and isinstance(_bare(node.value), ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+    context = Context(subject, place.module, place.cls, place.cls, place.receiver, names)
+    return reach.block_concludes(function.body, context)
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Await) else node
+
+
+def drops_of(worker: Worker, reach: Reach) -> tuple[Drop, ...]:
+    """Every drop on the worker's paths, in source order of the place where it leaves."""
+    outcome = run(worker.place, worker.subject, reach, worker.items)
+    states = outcome.rounds if worker.items is None else (*outcome.ends, *outcome.rounds)
+    grouped: dict[tuple[ast.AST, ast.AST | None], list[State]] = {}
+    for state in states:
+        skip = state.trace.skip
+        if skip is None or not state.trace.taken or state.trace.handed:
+            continue
+        if worker.subject.is_live(state.stored):
+            grouped.setdefault((skip.at, skip.leave), []).append(state)
+    return tuple(sorted(_drops(worker, grouped), key=lambda drop: (drop.leave or drop.at).lineno))  # type: ignore[attr-defined]
+
+
+def _drops(worker: Worker, grouped: dict[tuple[ast.AST, ast.AST | None], list[State]]) -> Iterator[Drop]:
+    for (at, leave), states in grouped.items():
+        by_causes: dict[Causes, set[Stored]] = {}
+        skips = [state.trace.skip for state in states if state.trace.skip is not None]
+        for state in states:
+            if state.trace.skip is not None:
+                by_causes.setdefault(state.trace.skip.causes, set()).add(state.stored)
+        for causes, stored in by_causes.items():
+            yield Drop(worker, causes, at, leave, skips[0].frame, skips[0].taken, frozenset(stored))
+
+
+__all__ = ["Drop", "Item", "Worker", "drops_of", "workers_in"]

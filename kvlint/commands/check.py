@@ -1,0 +1,110 @@
+"""``kvlint check``: report findings."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
+from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
+
+if TYPE_CHECKING:
+    from kvlint.config import Config
+    from kvlint.report.model import Report
+
+
+@click.command(short_help="Report where a failure status can get lost.")
+@file_options
+@rule_options
+@click.option(
+    "--output-format",
+    type=click.Choice(("text", "json", "github")),
+    default="text",
+    help="How findings are written.  [default: text]",
+)
+@click.pass_context
+def check(
+    ctx: click.Context,
+    /,
+    *,
+    jobs: int | None,
+    quiet: bool,
+    verbose: bool,
+    statistics: bool,
+    exit_zero: bool,
+    output: str | None,
+    output_format: str,
+    **selected: Any,
+) -> None:
+    """Check Python files and the folders that hold them (the current one if no PATH is given).
+
+    Exits with 0 if nothing is found, 1 if something is, 2 if the command, the configuration or kvlint itself failed.
+    """
+    from kvlint.report import render
+
+    selection = Selection(**selected)
+    config = configuration(selection)
+    report = _run(selection, config, jobs, verbose)
+    emit(render(report, output_format, colour=colour_for(output)), output)
+    explain(report, quiet=quiet, verbose=verbose, with_statistics=statistics)
+    ctx.exit(2 if report.crashes else 1 if report.findings and not exit_zero else 0)
+
+
+def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool) -> Report:
+    from kvlint import engine
+
+    if verbose:
+        describe(config)
+    if selection.reads_stdin:
+        data = sys.stdin.buffer.read()
+        return engine.check_source(selection.stdin_path, data, config)
+    found = discovered(selection, config)
+    progress = Progress()
+    try:
+        return engine.check_targets(found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress)
+    finally:
+        progress.close()
+
+
+def describe(config: Config) -> None:
+    """Say which settings are used."""
+    from kvlint.registry import selected
+
+    say(f"configuration: {config.file or 'none'}")
+    say("rules: " + ", ".join(rule.code for rule in selected(config)))
+
+
+def explain(report: Report, *, quiet: bool, verbose: bool, with_statistics: bool) -> None:
+    """Say on standard error what the findings alone do not tell."""
+    from kvlint.source.display import one_line
+
+    warn(report.warnings)
+    for crash in report.crashes:
+        say(f"error: {one_line(crash.path)}: kvlint failed on this file: {crash.reason}")
+        say(crash.traceback if verbose else "  this is a defect in kvlint; please report it with what --verbose prints")
+    if with_statistics and report.findings:
+        click.echo(count_by_rule(report.findings), err=True, nl=False)
+    if not quiet:
+        say(summary(report))
+
+
+def summary(report: Report) -> str:
+    """One line on the whole run."""
+    files = report.files
+    if not files.checked:
+        return "No Python files found."
+    looked = f"{counted(files.checked, 'file')} checked, {files.parsed} with a status protocol"
+    if files.failed:
+        looked += f", {files.failed} unreadable"
+    if not report.findings:
+        return f"No findings ({looked})."
+    fixable = sum(finding.plan is not None for finding in report.findings)
+    hint = f"; `kvlint fix` can mend {fixable}" if fixable else ""
+    return f"{counted(len(report.findings), 'finding')} ({looked}){hint}."
+
+
+def counted(number: int, noun: str) -> str:
+    """``number`` and ``noun``, in the plural where it has to be."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

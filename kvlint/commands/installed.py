@@ -1,0 +1,34 @@
+"""The files of an installed distribution, from its metadata alone: nothing of it is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import metadata
+
+from kvlint.source.discovery import SUFFIXES, PathError
+from kvlint.source.display import Target, slashed
+
+
+def files_of(name: str) -> Iterator[Target]:
+    """The Python files that the distribution ``name`` installed; raises PathError if it is not or has none."""
+    try:
+        distribution = metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError) as error:
+        raise PathError(f"--installed {name}: no distribution of that name is installed beside kvlint") from error
+    found = False
+    for file in distribution.files or ():
+        path = os.path.abspath(str(distribution.locate_file(file)))
+        if path.endswith(SUFFIXES) and os.path.isfile(path):
+            found = True
+            yield Target(_display(path), path)
+    if not found:
+        raise PathError(
+            f"--installed {name}: its metadata lists no Python file; if it is installed in editable mode, "
+            "give the path of its source instead"
+        )
+
+
+def _display(path: str) -> str:
+    relative = os.path.relpath(path)
+    return slashed(path if relative.startswith(os.pardir) else relative)

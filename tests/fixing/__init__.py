@@ -1,0 +1,1 @@
+"""Tests of the edits, the fixpoint, the writing and the diff."""

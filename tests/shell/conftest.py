@@ -1,0 +1,81 @@
+"""A stand-in for the analysis, so that tests of the shell say nothing about what kvlint detects.
+
+Its one rule reports every line with the word LOST (the word itself is the span),
+refers to a file ``base.py`` beside the checked one, and crashes on CRASH.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kvlint import file_check, registry
+from kvlint.cli import cli
+from kvlint.diagnostics import Finding, Location, Related, Severity, Span, StickyTerminal
+from kvlint.registry import Rule, rule_of
+
+if TYPE_CHECKING:
+    from kvlint.semantics.world import World
+
+
+@dataclass(frozen=True)
+class StubFacts:
+    path: str
+    lines: tuple[str, ...]
+
+
+def facts_of(path: str, world: World) -> StubFacts:
+    return StubFacts(path, tuple(world.module(path).source.text.split("\n")))
+
+
+def report_lost(facts: Any) -> Iterator[Finding]:
+    base = os.path.join(os.path.dirname(facts.path), "base.py")
+    for number, line in enumerate(facts.lines, start=1):
+        if "CRASH" in line:
+            raise ZeroDivisionError("the stub crashed")
+        column = line.find("LOST") + 1
+        if column:
+            yield LOST.finding(
+                Location(facts.path, Span(number, column, number, column + 4)),
+                "the failure is lost",
+                [Related(Location(base, Span(1, 1, 1, 2)), "by this writer")],
+                StickyTerminal(facts.path, number, "update_status", "self.status", ("KVPoll.Failed",)),
+            )
+
+
+LOST = Rule(
+    "KVL001", "lost-word", Severity.ERROR, "0.1.0", True, StickyTerminal, "", cast("registry.Check", report_lost)
+)
+
+
+NEVER = Rule("KVL002", "never", Severity.INFO, "0.1.0", False, None, "", lambda facts: iter(()))
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the stand-in in the analysis's place."""
+    module = ModuleType("kvlint.analysis.facts")
+    module.facts_of = facts_of  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kvlint.analysis.facts", module)
+    rules = {"KVL001": LOST, "KVL002": NEVER, **{code: rule_of(code) for code in ("KVL900", "KVL901")}}
+    monkeypatch.setattr(registry, "rule_of", rules.__getitem__)
+    monkeypatch.setattr(registry, "known_codes", lambda: tuple(rules))
+    monkeypatch.setattr(file_check, "known_codes", lambda: tuple(rules))
+
+
+@pytest.fixture
+def kvlint(stub: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run the command in an empty folder, with the stand-in for an analysis."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, stdin: bytes | None = None) -> Result:
+        return CliRunner().invoke(cli, list(arguments), input=stdin, catch_exceptions=False)
+
+    return run
