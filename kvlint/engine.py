@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding, Location
-from kvlint.file_check import FileCheck, Outcome
+from kvlint.file_check import FileCheck, Outcome, crash_of
 from kvlint.processes import check_files, worth_starting
-from kvlint.report.model import FileCounts, Inspected, Report
+from kvlint.report.model import Crash, FileCounts, Inspected, Inspection, Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target, one_line
 from kvlint.source.prefilter import is_candidate, may_name_codes
@@ -104,20 +104,23 @@ def diagnoser(
     return diagnose
 
 
-def inspect(targets: Sequence[Target], config: Config) -> tuple[list[Inspected], tuple[str, ...]]:
-    """The facts of every candidate among ``targets``, ordered by display path, and why some have none."""
+def inspect(targets: Sequence[Target], config: Config) -> Inspection:
+    """The facts of the candidates among ``targets``."""
     names = DisplayPaths(targets)
     scan = _scan(targets, config)
     check_file = FileCheck(config)
-    failures = list(scan.unreadable)
-    inspected = []
+    warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
+    files: list[Inspected] = []
+    crashes: list[Crash] = []
     for path, _ in scan.candidates:
+        display = names.of(path)
         try:
-            inspected.append(Inspected(names.of(path), check_file.facts(path)))
+            files.append(Inspected(display, check_file.facts(path)))
         except UnreadableSource as failure:
-            failures.append(failure)
-    warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in failures]
-    return sorted(inspected, key=lambda item: item.display), tuple(sorted(warnings))
+            warnings.append(f"{one_line(display)}: {failure.reason}")
+        except Exception as error:
+            crashes.append(crash_of(display, error))
+    return Inspection(tuple(sorted(files, key=lambda file: file.display)), tuple(sorted(warnings)), _by_path(crashes))
 
 
 def _scan(targets: Iterable[Target], config: Config, base: Mapping[str, bytes] | None = None) -> _Scan:
@@ -172,8 +175,12 @@ def _report(targets: Sequence[Target], outcomes: Sequence[Outcome], warnings: tu
         tuple(sorted(findings, key=lambda finding: finding.sort_key)),
         counts,
         warnings + tuple(sorted(more)),
-        tuple(sorted(crashes, key=lambda crash: crash.path)),
+        _by_path(crashes),
     )
+
+
+def _by_path(crashes: Iterable[Crash]) -> tuple[Crash, ...]:
+    return tuple(sorted(crashes, key=lambda crash: crash.path))
 
 
 def _shown(finding: Finding, names: DisplayPaths) -> Finding:

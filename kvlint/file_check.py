@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,7 @@ class FileCheck:
             return self.unreadable(path, UnreadableSource(path, _TOO_DEEP))
         except Exception as error:
             # A defect of ours must cost neither the other files nor the user's trust: it is reported, never skipped.
-            reason = f"{type(error).__name__}: {error}"
-            return Outcome(path, failed=True, crash=Crash(path, reason, traceback.format_exc()))
+            return Outcome(path, failed=True, crash=crash_of(path, error))
 
     def check_comments(self, path: str) -> Outcome:
         """Look at the noqa comments of a file that no rule can report in."""
@@ -106,7 +105,12 @@ class FileCheck:
         finding = rule_of(_UNREADABLE).finding(
             Location(path, Span(line, 1, line, 1)), f"{failure.reason}; nothing in this file was checked"
         )
-        return Outcome(path, (finding,), failed=True)
+        try:
+            outcome = self._silence(read_source(path, self.overlay), (finding,), (), parsed=False)
+        except UnreadableSource:
+            # Without text there are no comments either.
+            outcome = Outcome(path, (finding,))
+        return replace(outcome, failed=True)
 
     def _rules_for(self, path: str) -> tuple[Rule, ...]:
         if not self._exempt:
@@ -127,6 +131,11 @@ class FileCheck:
         for finding in findings:
             (silenced if suppressions.silences(finding.location.span.line, finding.code) else kept).append(finding)
         return Outcome(source.path, tuple(kept), tuple(silenced), parsed)
+
+
+def crash_of(path: str, error: Exception) -> Crash:
+    """``error``, which should not have happened, as a note on the file at ``path``."""
+    return Crash(path, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
 def _unique(findings: Iterator[Finding]) -> tuple[Finding, ...]:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from dataclasses import replace
 
 from kvlint.analysis import ir, operators
-from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, QUEUE_CALLS, Reach, receiver_name
+from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach, receiver_name
 from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
@@ -46,7 +46,6 @@ _MUTATORS = frozenset(
     {"append", "appendleft", "add", "extend", "insert", "update", "remove", "discard", "clear", "pop", "popleft"}
     | {"setdefault", "popitem", "sort", "reverse"}
 )
-_LIST_CALLS = frozenset({"append", "appendleft", "insert", "add", "heappush"})
 # Calls that take nothing over, whatever they are given.
 _BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
 
@@ -250,7 +249,10 @@ class Caller(Evaluator):
             return self._unknown(expression, receiver, everything, state, frame)
         if self.in_worker and self.reach.is_hook(method):
             return self._unknown(expression, receiver, everything, state, frame)
-        if not self.reach.touches(method, receiver.cls, self.subject):
+        given = self.in_worker and any(isinstance(value, Item) and not value.part for value in _flat(everything))
+        if not self.reach.touches(method, receiver.cls, self.subject) and not (
+            given and self.reach.hands_over(method, receiver.cls)
+        ):
             self._may_raise(expression, state, frame)
             return [(computed_from(everything), state)]
         if self.depth >= _MAX_DEPTH:
@@ -264,7 +266,14 @@ class Caller(Evaluator):
         self, module: Module, owner: ClassInfo | None, node: ast.AST, caller: Frame, receiver: str | None
     ) -> Frame:
         return Frame(
-            module, owner, node, self.depth + 1, caller.raised, caller.after_call, caller.caught, receiver
+            module,
+            owner,
+            node,
+            self.depth + 1,
+            caller.raised,
+            caller.after_call,
+            caller.caught,
+            receiver=receiver,
         )
 
     def inline(
@@ -474,7 +483,7 @@ class Caller(Evaluator):
         flat = _flat(values)
         if name in QUEUE_CALLS and any(isinstance(value, Item | Key) for value in flat):
             return state.note(handed=True)
-        if name in _LIST_CALLS and any(isinstance(value, Item) and not value.part for value in flat):
+        if name in LIST_CALLS and any(isinstance(value, Item) and not value.part for value in flat):
             return state.note(handed=True)
         return state
 

@@ -17,6 +17,7 @@ from kvlint.semantics.world import Symbol, World
 
 QUEUE_CALLS = frozenset({"put", "put_nowait", "submit", "send_nowait", "enqueue", "push", "call_soon_threadsafe"})
 ITEM_CONCLUSIONS = frozenset({"set_result", "set_exception", "cancel"})
+LIST_CALLS = frozenset({"append", "appendleft", "insert", "add", "heappush"})
 _DYNAMIC = frozenset({"setattr", "delattr", "vars", "__dict__", "exec", "eval"})
 
 
@@ -43,6 +44,7 @@ class Reach:
         self._world = world
         self._tables = tables
         self._memo: dict[object, bool] = {}
+        self._kept: list[ir.Block] = []
 
     # -- what a function touches ----------------------------------------------
 
@@ -66,10 +68,9 @@ class Reach:
         self, node: ast.AST, module: Module, cls: ClassInfo | None, owner: ClassInfo | None, subject: Subject
     ) -> bool:
         interesting = {subject.attribute, *subject.writers} | self._tables | _DYNAMIC
-        queueing = QUEUE_CALLS | ITEM_CONCLUSIONS if self._tables else frozenset[str]()
         receiver = receiver_name(node)
         for part in ast.walk(node):
-            if isinstance(part, ast.Attribute) and (part.attr in interesting or part.attr in queueing):
+            if isinstance(part, ast.Attribute) and part.attr in interesting:
                 return True
             if isinstance(part, ast.Name) and part.id in interesting:
                 return True
@@ -106,6 +107,24 @@ class Reach:
             case _:
                 return False
 
+    def hands_over(self, method: Method, cls: ClassInfo, depth: int = 4) -> bool:
+        """Whether ``method`` puts anything on a queue or tells an item's sender about its end, itself or by a helper."""
+        key = ("hands over", method.node, cls)
+        if key not in self._memo:
+            self._memo[key] = False
+            receiver = receiver_name(method.node)
+            for part in ast.walk(method.node):
+                match part:
+                    case ast.Call(func=ast.Attribute(attr=name)) if name in QUEUE_CALLS | ITEM_CONCLUSIONS | LIST_CALLS:
+                        self._memo[key] = True
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if owner == receiver and depth:
+                        target = cls.lookup(name)
+                        if target is None or self.hands_over(target, cls, depth - 1):
+                            self._memo[key] = True
+                    case _:
+                        pass
+        return self._memo[key]
+
     def is_hook(self, method: Method) -> bool:
         """Whether a method is only a place for subclasses to fill."""
         body = [
@@ -125,12 +144,16 @@ class Reach:
 
     # -- whether a room can still be concluded --------------------------------
 
-    def can(self, block: ir.Block, after: After, context: Context) -> bool:
-        """Whether the room may be concluded from the start of ``block`` on."""
-        following = after.normal
-        for statement in reversed(block):
-            following = self._statement_can(statement, replace(after, normal=following), context)
-        return following
+    def can(self, block: ir.Block, after: After, context: Context, start: int = 0) -> bool:
+        """Whether the room may be concluded from statement ``start`` of ``block`` on."""
+        if start >= len(block):
+            return after.normal
+        key = ("can", id(block), start, after, context.cls, context.subject, context.items)
+        if key not in self._memo:
+            following = replace(after, normal=self.can(block, after, context, start + 1))
+            self._kept.append(block)  # its identity is part of the key
+            self._memo[key] = self._statement_can(block[start], following, context)
+        return self._memo[key]
 
     def _statement_can(self, statement: ir.Statement, after: After, context: Context) -> bool:  # noqa: C901, PLR0911
         if self.statement_concludes(statement, context):
@@ -150,8 +173,11 @@ class Reach:
                 inner = replace(after, breaking=after.normal, continuing=after.normal)
                 return self.can(body, inner, context) or self.can(other, after, context)
             case ir.Try(body=body, handlers=handlers, other=other, final=final):
-                blocks = [(*body, *other, *final), *((*handler.body, *final) for handler in handlers)]
-                return any(self.can(block, after, context) for block in blocks)
+                ending = replace(after, normal=self.can(final, after, context))
+                continuing = replace(ending, normal=self.can(other, ending, context))
+                if self.can(body, continuing, context):
+                    return True
+                return any(self.can(handler.body, ending, context) for handler in handlers)
             case ir.With(body=body):
                 return self.can(body, after, context)
             case ir.Match(cases=cases):
@@ -165,6 +191,12 @@ class Reach:
 
     def statement_concludes(self, statement: ir.Statement, context: Context) -> bool:
         """Whether the statement itself, nested blocks left out, may conclude the room."""
+        key = (statement, context.cls, context.subject, context.items)
+        if key not in self._memo:
+            self._memo[key] = self._statement_concludes(statement, context)
+        return self._memo[key]
+
+    def _statement_concludes(self, statement: ir.Statement, context: Context) -> bool:
         if isinstance(statement, ir.Assign) and any(
             self._stores_end(target, statement.value, context) for target in statement.targets
         ):

@@ -72,6 +72,7 @@ class Frame:
     raised: list[Raised] | None = None  # the innermost try body, None outside of any
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
+    decisive: frozenset[str] | None = None  # the locals to follow, None: all
     receiver: str | None = None  # the variable that holds the object the method runs on
 
 
@@ -113,7 +114,11 @@ class Evaluator(ABC):
             case ir.Conditional():
                 return self._conditional(expression, state, frame)
             case ir.Bind(name=name, value=inner):
-                return [(value, after.bind(name, value)) for value, after in self.evaluate(inner, state, frame)]
+                follows = frame.decisive is None or name in frame.decisive
+                return [
+                    (value, after.bind(name, value) if follows else after)
+                    for value, after in self.evaluate(inner, state, frame)
+                ]
             case ir.Arithmetic(operator=name, left=left, right=right):
                 return [
                     (operators.arithmetic(name, first, second), after)

@@ -11,6 +11,7 @@ from functools import cached_property
 from kvlint.analysis import ir, operators
 from kvlint.analysis.calls import Caller
 from kvlint.analysis.conclusions import Context
+from kvlint.analysis.decisive import assigned_names, decisive_names
 from kvlint.analysis.evaluate import After, Frame, Outcomes, Raised
 from kvlint.analysis.values import (
     EXCEPTION,
@@ -70,9 +71,22 @@ class Interpreter(Caller):
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state``, each with its state."""
         exits = Exits()
+        if self.in_worker:
+            frame.decisive, state = self._prepared(function, state)
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
         ends = self.block(function.body, [state], frame, exits, after)
         return list(dict.fromkeys([*exits.returns, *((NONE, end) for end in ends)]))
+
+    def _prepared(self, function: ir.Function, state: State) -> tuple[frozenset[str], State]:
+        """The names to follow in ``function``, and ``state`` with all its other locals unknown from the start."""
+        key = ("decisive", function)
+        known = self.world.memo.get(key)
+        if not isinstance(known, tuple):
+            names = decisive_names(function)
+            known = self.world.memo[key] = (names, assigned_names(function) - names)
+        for name in known[1]:
+            state = replace(state, env=state.env.set(name, Something()))
+        return known[0], state
 
     def block(
         self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After
@@ -84,8 +98,8 @@ class Interpreter(Caller):
                 return []
             here = after
             if self.in_worker:
-                rest = block[index + 1 :]
-                here = replace(after, normal=self._can(rest, after, current[0], frame))
+                context = self._context(current[0], frame)
+                here = replace(after, normal=self.reach.can(block, after, context, index + 1))
             frame.after_call = here.normal
             current = distinct(
                 end for state in current for end in self.statement(statement, state, frame, exits, here)
@@ -204,6 +218,8 @@ class Interpreter(Caller):
         """The states after ``target = value``."""
         match target:
             case ir.Name(id=name):
+                if frame.decisive is not None and name not in frame.decisive:
+                    return [state]
                 return [state.bind(name, self.constant(value))]
             case ir.Collection(items=items):
                 return self._unpack(items, value, state, frame)
@@ -612,12 +628,11 @@ class Interpreter(Caller):
             if caught is False:
                 continue
             state = thrown.state
-            if handler.name is not None:
+            if handler.name is not None and (frame.decisive is None or handler.name in frame.decisive):
                 state = state.bind(handler.name, Something(not_none=True))
             causes = thrown.causes or frozenset({EXCEPTION})
             if self.in_worker:
-                rival = (*statement.body, *statement.other)
-                state = self._decided(state, causes, handler.at, True, handler.body, rival, frame, after)
+                state = self._decided(state, causes, handler.at, True, handler.body, statement.body, frame, after)
             outer_name, frame.caught = frame.caught, thrown.name
             ends.extend(self._controlled(handler.body, state, causes, frame, exits, after))
             frame.caught = outer_name

@@ -47,9 +47,56 @@ class RemovalSite:
     abort: str | None
 
 
-def tables_with_removals(world: World, modules: tuple[Module, ...]) -> frozenset[str]:
-    """Attributes from which something is removed by key, in any of ``modules``."""
-    return frozenset(table for module in modules for table, _, _ in _removals(world, module))
+def room_tables(world: World, modules: tuple[Module, ...]) -> frozenset[str]:
+    """Attributes keyed by rooms: some function uses one key both for them and for the status."""
+    configured = {name for override in world.config.protocol for name in override.room_tables}
+    return frozenset(configured.union(*(_keyed_like_status(world, module) for module in modules)))
+
+
+def _keyed_like_status(world: World, module: Module) -> frozenset[str]:
+    key = ("room tables", module)
+    known = world.memo.get(key)
+    if not isinstance(known, frozenset):
+        found: set[str] = set()
+        for place in places_of(world, module):
+            subject = place.subject
+            if subject is None:
+                continue
+            keyed: dict[str, set[str]] = {}
+            status_keys: set[str] = set()
+            for node in place.body:
+                for attribute, text in _keyed_access(place, node, subject):
+                    if attribute == subject.attribute or attribute in subject.writers:
+                        status_keys.add(text)
+                    else:
+                        keyed.setdefault(attribute, set()).add(text)
+            found |= {attribute for attribute, keys in keyed.items() if keys & status_keys}
+        known = world.memo[key] = frozenset(found)
+    return known
+
+
+def _keyed_access(place: Place, node: ast.AST, subject: Subject) -> Iterator[tuple[str, str]]:
+    """(attribute, key text) of every access by key; a call of a writer counts as one of the status."""
+    owner: ast.expr | None = None
+    index: ast.expr | None = None
+    match node:
+        case ast.Subscript(value=owner, slice=index):
+            pass
+        case ast.Compare(left=index, ops=[ast.In() | ast.NotIn()], comparators=[owner]):
+            pass
+        case ast.Call(func=ast.Attribute(attr=name), args=[index, *_]) if name in subject.writers:
+            yield name, ast.unparse(index)
+            return
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[index, *_]):
+            if name not in {"get", "pop", "setdefault", "discard", "remove", "__contains__"}:
+                return
+        case _:
+            return
+    if owner is None or index is None or not isinstance(index, ast.Name | ast.Attribute):
+        return
+    table = _table_name(place, owner)
+    if table is not None:
+        yield table, ast.unparse(index)
 
 
 def _removals(world: World, module: Module) -> tuple[tuple[str, ast.AST, Place], ...]:

@@ -9,10 +9,13 @@ import click
 
 from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
+from kvlint.source.display import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kvlint.config import Config
-    from kvlint.report.model import Report
+    from kvlint.report.model import Crash, Report
 
 
 @click.command(short_help="Report where a failure status can get lost.")
@@ -78,16 +81,19 @@ def describe(config: Config) -> None:
 
 def explain(report: Report, *, quiet: bool, verbose: bool, with_statistics: bool) -> None:
     """Say on standard error what the findings alone do not tell."""
-    from kvlint.source.display import one_line
-
     warn(report.warnings)
-    for crash in report.crashes:
-        say(f"error: {one_line(crash.path)}: kvlint failed on this file: {crash.reason}")
-        say(crash.traceback if verbose else "  this is a defect in kvlint; please report it with what --verbose prints")
+    admit(report.crashes, verbose)
     if with_statistics and report.findings:
         click.echo(count_by_rule(report.findings), err=True, nl=False)
     if not quiet:
         say(summary(report))
+
+
+def admit(crashes: Iterable[Crash], verbose: bool) -> None:
+    """Say which files kvlint failed on."""
+    for crash in crashes:
+        say(f"error: {one_line(crash.path)}: kvlint failed on this file: {crash.reason}")
+        say(crash.traceback if verbose else "  this is a defect in kvlint; please report it with what --verbose prints")
 
 
 def summary(report: Report) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from kvlint.commands.check import describe
+from kvlint.commands.check import admit, describe
 from kvlint.commands.options import Selection, configuration, discovered, file_options
 from kvlint.commands.streams import emit, warn
 
@@ -20,7 +20,10 @@ from kvlint.commands.streams import emit, warn
     default="text",
     help="How the model is written.  [default: text]",
 )
-def inspect(*, quiet: bool, verbose: bool, output: str | None, output_format: str, **selected: Any) -> None:
+@click.pass_context
+def inspect(
+    ctx: click.Context, /, *, quiet: bool, verbose: bool, output: str | None, output_format: str, **selected: Any
+) -> None:
     """Show the statuses, writers and their transition tables, threads, abort handlers and pop sites of a backend.
 
     What could not be decided is shown as such.
@@ -33,8 +36,10 @@ def inspect(*, quiet: bool, verbose: bool, output: str | None, output_format: st
     if verbose:
         describe(config)
     found = discovered(selection, config)
-    inspected, failures = engine.inspect(found.targets, config)
-    emit(render(inspected, output_format), output)
-    warn(found.warnings + failures)
-    if not inspected and not quiet:
+    inspection = engine.inspect(found.targets, config)
+    emit(render(inspection.files, output_format), output)
+    warn(found.warnings + inspection.warnings)
+    admit(inspection.crashes, verbose)
+    if not inspection.files and not quiet:
         click.echo("No file speaks of a status protocol.", err=True)
+    ctx.exit(2 if inspection.crashes else 0)

@@ -6,12 +6,18 @@ import os
 from collections.abc import Iterator
 from importlib import metadata
 
+from kvlint.config import Config
 from kvlint.source.discovery import SUFFIXES, PathError
 from kvlint.source.display import Target, slashed
+from kvlint.source.ignore import Patterns
 
 
-def files_of(name: str) -> Iterator[Target]:
-    """The Python files that the distribution ``name`` installed; raises PathError if it is not or has none."""
+def files_of(name: str, config: Config) -> Iterator[Target]:
+    """The Python files that the distribution ``name`` installed, but for those that ``config`` excludes.
+
+    Raises PathError if it is not installed or has no Python files.
+    """
+    exclude = Patterns(config.exclude)
     try:
         distribution = metadata.distribution(name)
     except (metadata.PackageNotFoundError, ValueError) as error:
@@ -21,7 +27,8 @@ def files_of(name: str) -> Iterator[Target]:
         path = os.path.abspath(str(distribution.locate_file(file)))
         if path.endswith(SUFFIXES) and os.path.isfile(path):
             found = True
-            yield Target(_display(path), path)
+            if not exclude.covers(file.as_posix()):
+                yield Target(_display(path), path)
     if not found:
         raise PathError(
             f"--installed {name}: its metadata lists no Python file; if it is installed in editable mode, "

@@ -127,7 +127,7 @@ def discovered(selection: Selection, config: Config) -> Discovery:
         return found
     from kvlint.commands.installed import files_of
 
-    targets = {target.path: target for name in selection.installed for target in files_of(name)}
+    targets = {target.path: target for name in selection.installed for target in files_of(name, config)}
     targets |= {target.path: target for target in found.targets}
     return Discovery(tuple(sorted(targets.values())), found.warnings)
 
@@ -154,6 +154,9 @@ def _overlaid(config: Config, selection: Selection) -> Config:
 
 def _from_here(glob: str, folder: str) -> str:
     """A glob given relative to the current folder, as it reads from ``folder``."""
+    if glob.startswith("./"):
+        # As a shell would complete it; in gitignore's language a leading slash says so.
+        glob = glob[1:]
     here = os.path.relpath(os.curdir, folder)
     if here == os.curdir or here.startswith(os.pardir) or "/" not in glob.rstrip("/"):
         return glob

@@ -48,3 +48,12 @@ class Inspected:
 
     display: str
     facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The facts of every candidate, ordered by display path, why others have none, and what kvlint failed on."""
+
+    files: tuple[Inspected, ...]
+    warnings: tuple[str, ...] = ()
+    crashes: tuple[Crash, ...] = ()

@@ -226,6 +226,15 @@ def test_processes_are_started_where_they_pay(sizes: list[int], jobs: int | None
     assert processes.worth_starting([("x", size) for size in sizes], jobs) == workers
 
 
+def test_comments_silence_findings_of_unreadable_files() -> None:
+    write("a.py", CANDIDATE + "def f(:  # noqa: KVL900\n")
+    write("b.py", CANDIDATE + "# flake8: noqa\ndef f(:\n")
+    write("c.py", CANDIDATE + "def f(:  # noqa: KVL001\n")
+    report = check()
+    assert brief(report) == [("c.py", 2, 1, "KVL900")]
+    assert report.files.failed == 3
+
+
 def test_comments_silence_findings() -> None:
     write("a.py", CANDIDATE + "LOST  # noqa: KVL001\nLOST  # noqa\nLOST  # noqa: E501\n")
     write("b.py", CANDIDATE + "# flake8: noqa\nLOST\n")
@@ -290,7 +299,7 @@ def test_inspecting() -> None:
     write("a.py", CANDIDATE)
     write("c.py", CANDIDATE + "(")
     write("d.py", "")
-    inspected, warnings = engine.inspect(discover(["."], default_config()).targets, default_config())
-    assert [item.display for item in inspected] == ["a.py", "b.py"]
-    (warning,) = warnings
+    inspection = engine.inspect(discover(["."], default_config()).targets, default_config())
+    assert [file.display for file in inspection.files] == ["a.py", "b.py"]
+    (warning,) = inspection.warnings
     assert warning.startswith("c.py: cannot be parsed: ")
