@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kvlint.analysis import ir, operators
 from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach, receiver_name
-from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes
+from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes, Raised
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
@@ -17,6 +17,7 @@ from kvlint.analysis.values import (
     NONE,
     STATUS,
     UNDECIDED,
+    UNKNOWN,
     BoundCall,
     Env,
     Field,
@@ -57,10 +58,15 @@ class Caller(Evaluator):
         self.reach = reach
         self.depth = 0
         self.takes: frozenset[ast.AST] = frozenset()
+        self._calls: dict[object, tuple[Outcomes, tuple[Raised, ...]]] = {}
 
     @abstractmethod
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state`` (parameters bound), each with its state."""
+
+    def follows(self, table: str) -> bool:
+        """Whether ``table`` is a room table whose contents matter here."""
+        return self.in_worker and self.reach.follows(table)
 
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
@@ -186,7 +192,7 @@ class Caller(Evaluator):
         self, expression: ir.Call, owner: Field, name: str, values: list[Value], state: State, frame: Frame
     ) -> Outcomes:
         causes = frozenset({owner.name})
-        keyed = bool(values) and self.is_room(values[0]) and not isinstance(values[0], Known)
+        keyed = bool(values) and self.is_room(values[0]) and self.follows(owner.name)
         match name:
             case "get" if keyed:
                 default = values[1] if len(values) > 1 else NONE
@@ -200,7 +206,7 @@ class Caller(Evaluator):
                 return [(Something(causes, not_none=True), state), (with_causes(default, causes), state)]
             case "discard" | "remove" | "__delitem__" if keyed:
                 return [(NONE, self.removed_from(owner.name, expression.at, state))]
-            case "clear" | "popitem" | "popleft" | "pop":
+            case "clear" | "popitem" | "popleft" | "pop" if self.follows(owner.name):
                 return [(Something(), self.removed_from(owner.name, expression.at, state))]
             case "__contains__" if keyed:
                 return self._membership(values[0], owner, state) or []
@@ -287,16 +293,40 @@ class Caller(Evaluator):
             self.raise_("TypeError", state, frame)
             return []
         started = replace(state, env=Env(bound), control=frozenset(), tested=frozenset())
-        self.depth += 1
-        try:
-            outcomes = self.run_body(function, started, frame)
-        finally:
-            self.depth -= 1
+        outcomes = self._run_once(function, started, frame)
         results: Outcomes = []
         for value, after in outcomes:
             back = replace(after, env=state.env, control=state.control, tested=state.tested)
             results.append((value, back))
         return list(dict.fromkeys(results))
+
+    def _run_once(self, function: ir.Function, started: State, frame: Frame) -> Outcomes:
+        """Run a body, or repeat what the same call in the same state did before."""
+        outer = frame.raised
+        key = (function, started, frame.defined_in, frame.after_call, frame.caught, outer is None, self.depth)
+        known = self._calls.get(key)
+        if known is None:
+            frame.raised = None if outer is None else []
+            escaped, self.escaped = self.escaped, []
+            self.depth += 1
+            try:
+                outcomes = self.run_body(function, started, frame)
+            finally:
+                self.depth -= 1
+            thrown = tuple(dict.fromkeys(self.escaped if outer is None else frame.raised or ()))
+            self.escaped = escaped
+            if self.in_worker and self._only_fails(started, outcomes):
+                thrown = tuple(replace(each, state=each.state.note(handed=True)) for each in thrown)
+            known = self._calls[key] = (outcomes, thrown)
+        outcomes, thrown = known
+        (self.escaped if outer is None else outer).extend(thrown)
+        return outcomes
+
+    def _only_fails(self, started: State, outcomes: Outcomes) -> bool:
+        """Whether all that a call does to a live room is to fail it: when it raises, the end has been tried."""
+        if not self.subject.is_live(started.stored) or not outcomes:
+            return False
+        return all(self.subject.enum.is_failure(after.stored) for _, after in outcomes)
 
     def _bind(
         self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
@@ -313,8 +343,17 @@ class Caller(Evaluator):
             if name not in bound:
                 bound[name] = self.evaluate(default, state, frame)[0][0]
         for name in function.parameters:
-            bound.setdefault(name, Something())
+            bound.setdefault(name, UNKNOWN)
+        if self.in_worker:
+            followed = self.followed(function)
+            for name in function.parameters:
+                if name not in followed and not isinstance(bound[name], Object):
+                    bound[name] = UNKNOWN
         return bound
+
+    @abstractmethod
+    def followed(self, function: ir.Function) -> frozenset[str]:
+        """The locals of ``function`` that can matter on a worker's path."""
 
     def _inline_local(
         self, function: ir.Function, values: list[Value], named: dict[str, Value], state: State, frame: Frame
@@ -426,7 +465,12 @@ class Caller(Evaluator):
         frame: Frame,
     ) -> Outcomes:
         everything = [*values, *named.values()]
-        carries = any(isinstance(value, Object | StatusTable | Field | Item) for value in everything)
+        carries = any(
+            isinstance(value, Object | StatusTable)
+            or (isinstance(value, Item) and not value.part)
+            or (isinstance(value, Field) and self.reach.follows(value.name))
+            for value in _flat(everything)
+        )
         if not carries and not self.reach.function_touches(module, node, self.subject):
             self._may_raise(expression, state, frame)
             return [(computed_from(everything), state)]

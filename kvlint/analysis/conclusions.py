@@ -46,6 +46,10 @@ class Reach:
         self._memo: dict[object, bool] = {}
         self._kept: list[ir.Block] = []
 
+    def follows(self, table: str) -> bool:
+        """Whether ``table`` is one of the room tables of interest."""
+        return table in self._tables
+
     # -- what a function touches ----------------------------------------------
 
     def touches(self, method: Method, cls: ClassInfo, subject: Subject) -> bool:
@@ -68,7 +72,7 @@ class Reach:
         self, node: ast.AST, module: Module, cls: ClassInfo | None, owner: ClassInfo | None, subject: Subject
     ) -> bool:
         interesting = {subject.attribute, *subject.writers} | self._tables | _DYNAMIC
-        receiver = receiver_name(node)
+        receiver = receiver_name(node) if owner is not None else None
         for part in ast.walk(node):
             if isinstance(part, ast.Attribute) and part.attr in interesting:
                 return True
@@ -295,7 +299,10 @@ def _moved(context: Context, module: Module, cls: ClassInfo | None, owner: Class
 
 
 def receiver_name(node: ast.AST) -> str | None:
+    """The parameter of a method that holds its object, None for a static method and what is no function."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if any(isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in node.decorator_list):
+            return None
         named = [*node.args.posonlyargs, *node.args.args]
         return named[0].arg if named else None
     return None

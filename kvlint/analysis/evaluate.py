@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 from kvlint.analysis import ir, operators
+from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
     ABSENT,
-    NONE,
     STATUS,
     UNDECIDED,
+    UNKNOWN,
     BoundCall,
     Causes,
     Field,
@@ -73,6 +74,8 @@ class Frame:
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
     decisive: frozenset[str] | None = None  # the locals to follow, None: all
+    live: Liveness | None = None  # which of them are still read, None: all
+    handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
     receiver: str | None = None  # the variable that holds the object the method runs on
 
 
@@ -108,11 +111,11 @@ class Evaluator(ABC):
             case ir.Compare():
                 return self._compare(expression, state, frame)
             case ir.Logical():
-                return self._logical(expression, state, frame)
+                return self._merged(self._logical(expression, state, frame))
             case ir.Not(operand=operand):
                 return [(self._negated(value), after) for value, after in self.evaluate(operand, state, frame)]
             case ir.Conditional():
-                return self._conditional(expression, state, frame)
+                return self._merged(self._conditional(expression, state, frame))
             case ir.Bind(name=name, value=inner):
                 follows = frame.decisive is None or name in frame.decisive
                 return [
@@ -251,7 +254,7 @@ class Evaluator(ABC):
                     return [(Something(frozenset({STATUS}), undecided=True), state)]
                 return [(Known(state.stored is not ABSENT, frozenset({STATUS})), state)]
             return [(Something(undecided=not self._is_other_room(key)), state)]
-        if isinstance(table, Field) and self.is_room(key):
+        if isinstance(table, Field) and self.is_room(key) and self.follows(table.name):
             causes = frozenset({table.name})
             return [(Known(True, causes), state), (Known(False, causes), state)]
         if isinstance(table, Several):
@@ -272,6 +275,19 @@ class Evaluator(ABC):
 
     def _is_other_room(self, value: Value) -> bool:
         return isinstance(value, Known) and STATUS not in value.causes
+
+    def _merged(self, results: Outcomes) -> Outcomes:
+        """On a worker's paths, one unknown for several values that no shared state tells apart."""
+        if not self.in_worker or len(results) < 2:
+            return results
+        merged: Outcomes = []
+        plain: dict[State, Value] = {}
+        for value, state in results:
+            if value.causes or not isinstance(value, Known | Something | BoundCall | Field):
+                merged.append((value, state))
+            else:
+                plain[state] = value if plain.get(state, value) == value else UNKNOWN
+        return [*((value, state) for state, value in plain.items()), *merged]
 
     def _negated(self, value: Value) -> Value:
         answer = operators.truth(self.constant(value))
@@ -385,7 +401,7 @@ class Evaluator(ABC):
                 if state.stored is UNDECIDED:
                     state = state.note(uncertain=True)
                 return [(self.stored_value(state.stored), state)]
-            case Field(name=name) if self.is_room(key) and not isinstance(key, Known):
+            case Field(name=name) if self.is_room(key) and self.follows(name):
                 causes = frozenset({name})
                 self.raise_("KeyError", state, frame, causes)
                 return [(Something(causes, not_none=True), state)]
@@ -426,14 +442,24 @@ class Evaluator(ABC):
 
     def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
         """Let the exception ``name`` leave from ``state``."""
+        if frame.handled is not None:
+            state = forget(state, frame.handled, frame.receiver)
         raised = Raised(name, state, causes)
         (self.escaped if frame.raised is None else frame.raised).append(raised)
+
+    @abstractmethod
+    def follows(self, table: str) -> bool:
+        """Whether ``table`` is a room table whose contents matter here."""
 
     @abstractmethod
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
 
 
-def none_result(state: State) -> Outcomes:
-    """A call that returns None."""
-    return [(NONE, state)]
+def forget(state: State, live: frozenset[str], receiver: str | None) -> State:
+    """``state`` with every local that is not ``live`` unknown."""
+    env = state.env
+    for name in env.names():
+        if name not in live and name != receiver:
+            env = env.set(name, UNKNOWN)
+    return state if env is state.env else replace(state, env=env)

@@ -12,12 +12,15 @@ from kvlint.analysis import ir, operators
 from kvlint.analysis.calls import Caller
 from kvlint.analysis.conclusions import Context
 from kvlint.analysis.decisive import assigned_names, decisive_names
-from kvlint.analysis.evaluate import After, Frame, Outcomes, Raised
+from kvlint.analysis.evaluate import After, Frame, Outcomes, Raised, forget
+from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.values import (
     EXCEPTION,
     NONE,
     STATUS,
     UNDECIDED,
+    UNKNOWN,
+    BoundCall,
     Causes,
     Field,
     Global,
@@ -72,21 +75,28 @@ class Interpreter(Caller):
         """The returned values of ``function`` started in ``state``, each with its state."""
         exits = Exits()
         if self.in_worker:
-            frame.decisive, state = self._prepared(function, state)
+            state = self._prepared(function, state, frame)
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
         ends = self.block(function.body, [state], frame, exits, after)
         return list(dict.fromkeys([*exits.returns, *((NONE, end) for end in ends)]))
 
-    def _prepared(self, function: ir.Function, state: State) -> tuple[frozenset[str], State]:
-        """The names to follow in ``function``, and ``state`` with all its other locals unknown from the start."""
+    def _facts(self, function: ir.Function) -> tuple[frozenset[str], frozenset[str], Liveness]:
         key = ("decisive", function)
         known = self.world.memo.get(key)
         if not isinstance(known, tuple):
-            names = decisive_names(function)
-            known = self.world.memo[key] = (names, assigned_names(function) - names)
-        for name in known[1]:
-            state = replace(state, env=state.env.set(name, Something()))
-        return known[0], state
+            known = (decisive_names(function), assigned_names(function), liveness(function))
+            self.world.memo[key] = known
+        return known
+
+    def followed(self, function: ir.Function) -> frozenset[str]:
+        """The locals of ``function`` that can matter on a worker's path."""
+        return self._facts(function)[0]
+
+    def _prepared(self, function: ir.Function, state: State, frame: Frame) -> State:
+        """``state`` with all locals of ``function`` unknown but bound; the frame learns which of them to follow."""
+        frame.decisive, assigned, frame.live = self._facts(function)
+        unbound = [name for name in assigned if state.env.get(name) is None]
+        return replace(state, env=state.env.set_all(unbound, UNKNOWN))
 
     def block(
         self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After
@@ -104,6 +114,9 @@ class Interpreter(Caller):
             current = distinct(
                 end for state in current for end in self.statement(statement, state, frame, exits, here)
             )
+            if frame.live is not None and statement in frame.live.after:
+                live = frame.live.after[statement]
+                current = distinct(forget(state, live, frame.receiver) for state in current)
             if len(current) > _MAX_STATES:
                 current = distinct(self._coarse(state) for state in current)
         return current
@@ -122,9 +135,11 @@ class Interpreter(Caller):
 
     def _context(self, state: State, frame: Frame) -> Context:
         receiver = frame.receiver
-        value = state.env.get(receiver) if receiver else None
-        items = frozenset(name for name in state.env.names() if isinstance(state.env.get(name), Item))
-        cls = value.cls if isinstance(value, Object) else None
+        holder = state.env.get(receiver) if receiver else None
+        items = frozenset(
+            name for name in state.env.names() if isinstance(value := state.env.get(name), Item) and not value.part
+        )
+        cls = holder.cls if isinstance(holder, Object) else None
         return Context(self.subject, frame.module, cls, frame.defined_in, receiver, items)
 
     def _can(self, block: ir.Block, after: After, state: State, frame: Frame) -> bool:
@@ -160,7 +175,7 @@ class Interpreter(Caller):
             case ir.Match():
                 return self._match(statement, state, frame, exits, after)
             case ir.Return(value=value):
-                ready = _leaving(state, statement.at)
+                ready = _leaving(state, statement.at, frame)
                 for result, end in [(NONE, ready)] if value is None else self.evaluate(value, ready, frame):
                     result = with_causes(result, end.control or end.tested)
                     exits.returns.append((result, end))
@@ -169,10 +184,10 @@ class Interpreter(Caller):
                 self._raise(value, state, frame)
                 return []
             case ir.Break(at=at):
-                exits.breaks.append(_leaving(state, at))
+                exits.breaks.append(_leaving(state, at, frame))
                 return []
             case ir.Continue(at=at):
-                exits.continues.append(_leaving(state, at))
+                exits.continues.append(_leaving(state, at, frame))
                 return []
             case ir.Delete(targets=targets):
                 return self._delete(targets, statement.at, state, frame)
@@ -220,7 +235,7 @@ class Interpreter(Caller):
             case ir.Name(id=name):
                 if frame.decisive is not None and name not in frame.decisive:
                     return [state]
-                return [state.bind(name, self.constant(value))]
+                return [state.bind(name, self._kept(self.constant(value)))]
             case ir.Collection(items=items):
                 return self._unpack(items, value, state, frame)
             case ir.Subscript(owner=owner, key=key):
@@ -232,6 +247,16 @@ class Interpreter(Caller):
                 ]
             case _:
                 return [state]
+
+    def _kept(self, value: Value) -> Value:
+        """What a variable keeps of a value: on a worker's paths, only what a decision about the room can use."""
+        if not self.in_worker:
+            return value
+        if isinstance(value, BoundCall) and isinstance(value.owner, Something | Item):
+            return Something(value.causes)
+        if isinstance(value, Something) and value.not_none and not value.causes:
+            return UNKNOWN
+        return value
 
     def _unpack(
         self, items: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame
@@ -270,7 +295,7 @@ class Interpreter(Caller):
             if self.subject.kind == "table":
                 return state if isinstance(value, StatusTable) else replace(state, stored=UNDECIDED)
             return replace(state, stored=value.value if isinstance(value, Known) else UNDECIDED)
-        if isinstance(holder, Object):
+        if isinstance(holder, Object) and not self.in_worker:
             return replace(state, heap=state.heap.set(name, value))
         return state
 
@@ -327,7 +352,9 @@ class Interpreter(Caller):
         self, block: ir.Block, state: State, causes: Causes, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         """Run ``block`` as controlled by a decision on ``causes``."""
-        inside = replace(state, control=state.control | causes, tested=state.tested | causes)
+        # What was tested matters to what a helper returns; the outermost frame returns to nobody.
+        tested = state.tested | causes if frame.number else state.tested
+        inside = replace(state, control=state.control | causes, tested=tested)
         ends = self.block(block, [inside], frame, exits, after)
         return [replace(end, control=state.control) for end in ends]
 
@@ -594,11 +621,15 @@ class Interpreter(Caller):
         if self.in_worker and statement.final:
             caught_after = replace(caught_after, normal=self._can(statement.final, after, state, frame))
         frame.raised = raised
+        outer_handled = frame.handled
+        if frame.live is not None:
+            frame.handled = frame.live.handlers.get(statement)
         body_after = caught_after
         if self.in_worker and statement.other:
             body_after = replace(caught_after, normal=self._can(statement.other, caught_after, state, frame))
         ends = self.block(statement.body, [state], frame, inner, body_after)
         escaping: list[Raised] = []
+        frame.handled = outer_handled
         frame.raised = escaping if statement.final else outer
         ends = self.block(statement.other, ends, frame, inner, caught_after)
         for thrown in _distinct_raised(raised):
@@ -684,9 +715,9 @@ class Interpreter(Caller):
         return [end for before in states for end in self._try(attempt, before, frame, exits, after)]
 
 
-def _leaving(state: State, at: ast.AST) -> State:
+def _leaving(state: State, at: ast.AST, frame: Frame) -> State:
     skip = state.trace.skip
-    if skip is None or skip.leave is not None:
+    if skip is None or skip.leave is not None or skip.frame is not frame.node:
         return state
     return state.note(skip=replace(skip, leave=at))
 

@@ -11,7 +11,7 @@ from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.infer import Writer, subject_of, writer_for
 from kvlint.analysis.places import Place, callees, places_of
-from kvlint.analysis.runs import Run, run
+from kvlint.analysis.runs import run_once
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT, UNDECIDED, Removal, State, Stored
@@ -196,7 +196,7 @@ def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach
         return Verdict.UNKNOWN, "no status table is known here"
     verdicts: list[tuple[Verdict, str]] = []
     for root in _roots(place):
-        outcome = _run_root(root, subject, reach)
+        outcome = run_once(root, subject, reach)
         for state in (*outcome.ends, *outcome.rounds):
             for removal in state.trace.removals:
                 if removal.at is node and removal.table == table:
@@ -209,15 +209,6 @@ def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach
                 return verdict, reason
     reasons = list(dict.fromkeys(reason for _, reason in verdicts))
     return Verdict.SAFE, "; ".join(sorted(reasons))
-
-
-def _run_root(root: Place, subject: Subject, reach: Reach) -> Run:
-    key = ("run", root.node, subject)
-    memo = root.world.memo
-    known = memo.get(key)
-    if not isinstance(known, Run):
-        known = memo[key] = run(root, subject, reach)
-    return known
 
 
 def _roots(place: Place) -> list[Place]:

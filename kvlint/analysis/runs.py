@@ -24,6 +24,15 @@ class Run:
     rounds: tuple[State, ...]
 
 
+def run_once(place: Place, subject: Subject, reach: Reach, items: frozenset[str] | None = None) -> Run:
+    """``run``, once per function and world."""
+    key = ("run", place.node, subject, items)
+    known = place.world.memo.get(key)
+    if not isinstance(known, Run):
+        known = place.world.memo[key] = run(place, subject, reach, items)
+    return known
+
+
 def run(place: Place, subject: Subject, reach: Reach, items: frozenset[str] | None = None) -> Run:
     """Run ``place`` from every status that may be stored.
 

@@ -155,6 +155,7 @@ Value = (
     | BoundCall
 )
 NONE: Final = Known(None)
+UNKNOWN: Final = Something()
 
 
 def with_causes(value: Value, causes: Causes) -> Value:
@@ -195,13 +196,18 @@ class Env:
 
     def set(self, name: str, value: Value) -> Env:
         """A copy with ``name`` bound."""
-        if self._values.get(name) == value:
+        known = self._values.get(name)
+        if known is value or known == value:
             return self
         return Env({**self._values, name: value})
 
     def names(self) -> Iterator[str]:
         """The bound names."""
-        return iter(self._values)
+        return iter(tuple(self._values))
+
+    def set_all(self, names: Iterable[str], value: Value) -> Env:
+        """A copy with all of ``names`` bound to one value."""
+        return Env({**self._values, **dict.fromkeys(names, value)})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Env) and (self is other or self._values == other._values)

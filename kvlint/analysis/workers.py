@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kvlint.analysis.conclusions import Context, Reach
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place, places_of
-from kvlint.analysis.runs import run
+from kvlint.analysis.runs import run_once
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import starts_in, takes_in
 from kvlint.analysis.values import Causes, Item, State, Stored
@@ -57,8 +57,8 @@ def workers_in(world: World, module: Module, reach: Reach) -> tuple[Worker, ...]
         subject = place.subject
         if subject is None:
             continue
-        items = [take for take in takes_in(place) if not take.is_message]
-        if items and _concludes(place, subject, reach):
+        takes = [take for take in takes_in(place) if not take.is_message]
+        if takes and _concludes(place, subject, reach):
             found[place.node] = Worker(place, subject, None)
     for start in starts_in(world, module):
         place = start.place
@@ -66,33 +66,23 @@ def workers_in(world: World, module: Module, reach: Reach) -> tuple[Worker, ...]
             continue
         if start.call is not None and not start.arguments:
             continue
+        own = [argument.arg for argument in parameters(place.node)]
+        given = own[1:] if own and own[0] == place.receiver else own
+        items = frozenset(given[: len(start.arguments)])
         if _concludes(place, place.subject, reach):
-            own = [argument.arg for argument in parameters(place.node)]
-            names = own[1:] if own and own[0] == place.receiver else own
-            found[place.node] = Worker(place, place.subject, frozenset(names[: len(start.arguments)]))
+            found[place.node] = Worker(place, place.subject, items)
     return tuple(sorted(found.values(), key=lambda worker: worker.place.node.lineno))
 
 
 def _concludes(place: Place, subject: Subject, reach: Reach) -> bool:
     function = lowered(place.world, place.node)
-    names = frozenset(
-        target.id
-        for node in place.body
-        if isinstance(node, ast.Assign) and isinstance(_bare(node.value), ast.Call)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    )
-    context = Context(subject, place.module, place.cls, place.cls, place.receiver, names)
+    context = Context(subject, place.module, place.cls, place.cls, place.receiver)
     return reach.block_concludes(function.body, context)
-
-
-def _bare(node: ast.expr) -> ast.expr:
-    return node.value if isinstance(node, ast.Await) else node
 
 
 def drops_of(worker: Worker, reach: Reach) -> tuple[Drop, ...]:
     """Every drop on the worker's paths, in source order of the place where it leaves."""
-    outcome = run(worker.place, worker.subject, reach, worker.items)
+    outcome = run_once(worker.place, worker.subject, reach, worker.items)
     states = outcome.rounds if worker.items is None else (*outcome.ends, *outcome.rounds)
     grouped: dict[tuple[ast.AST, ast.AST | None], list[State]] = {}
     for state in states:
