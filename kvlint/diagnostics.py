@@ -85,7 +85,8 @@ class SkipGuard:
     ``return``, ``break``) that the inserted lines must precede; with
     ``at_block_end`` they are instead the start of the ``if``/``except``
     statement to whose *skipping* block the lines are appended (an absent
-    ``else`` is made).  ``stored`` is as in StickyTerminal, ``calm`` holds the
+    ``else`` is made); ``in_body`` tells whether that is its body or its
+    ``else``.  ``stored`` is as in StickyTerminal, ``calm`` holds the
     texts of the values of ``stored`` that need nothing (``None`` and the
     terminal members), ``record`` and ``conclude`` are whole statements, e.g.
     ``self.record_failure(room, "...")`` (None where the class has no recorder)
@@ -100,6 +101,7 @@ class SkipGuard:
     calm: tuple[str, ...]
     record: str | None
     conclude: str
+    in_body: bool = True
 
     TITLE = "fail a live room before its work item is dropped"
     NAME = "skip-guard"

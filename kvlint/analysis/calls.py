@@ -89,6 +89,8 @@ class Caller(Evaluator):
         return self.evaluate(callee, state, frame)
 
     def _method_of(self, owner: Value, name: str, state: State) -> Value:
+        if isinstance(owner, Something) and self.in_worker:
+            return BoundCall(owner, name, owner.causes & frozenset({STATUS}))
         if isinstance(owner, Global):
             return self.attribute_of(owner, name, state)
         if isinstance(owner, Object):

@@ -40,6 +40,7 @@ from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 Outcomes = list[tuple[Value, State]]
+_CONTENT_CAUSES = frozenset({STATUS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +202,8 @@ class Evaluator(ABC):
                 return Known(inner, owner.causes)  # type: ignore[arg-type]
             case Item():
                 return Item(part=True, causes=owner.causes)
+            case Something() if self.in_worker:
+                return BoundCall(owner, name, owner.causes & _CONTENT_CAUSES)
             case StatusTable() | Known() | Field() | Something() | Several() | Super():
                 return BoundCall(owner, name, owner.causes)
             case _:
@@ -415,7 +418,11 @@ class Evaluator(ABC):
                 return [(Item(part=True, causes=owner.causes), state)]
             case _:
                 pass
-        return [(computed_from((owner, key)), state)]
+        return [(self.part_of(computed_from((owner, key))), state)]
+
+    def part_of(self, value: Something) -> Something:
+        """Something inside a value: what a room table holds says nothing of whether the room is in it."""
+        return Something(value.causes & _CONTENT_CAUSES, value.undecided) if self.in_worker else value
 
     # -- effects on the status ------------------------------------------------
 

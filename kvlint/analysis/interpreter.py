@@ -270,7 +270,7 @@ class Interpreter(Caller):
             case Item():
                 parts = [Item(part=not _looks_like_item(item)) for item in items]
             case _:
-                parts = [computed_from((value,)) for _ in items]
+                parts = [self.part_of(computed_from((value,))) for _ in items]
         states = [state]
         for item, part in zip(items, parts, strict=True):
             states = [end for before in states for end in self.assign(item, part, before, frame)]
@@ -561,7 +561,7 @@ class Interpreter(Caller):
     def _for_unknown(  # noqa: PLR0913
         self, iterable: Value, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
-        element: Value = Item() if isinstance(iterable, Item) else computed_from((iterable,))
+        element: Value = Item() if isinstance(iterable, Item) else self.part_of(computed_from((iterable,)))
         undecided = isinstance(element, Something) and element.undecided
 
         def enter(current: State) -> tuple[list[State], list[State]]:

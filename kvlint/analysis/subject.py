@@ -61,13 +61,14 @@ def status_enum(
 ) -> StatusEnum | None:
     """``info`` as a status enum: roles from configuration, else from the members' names.
 
-    None where no member is terminal or none is not: such an enum is no status protocol.
+    None where no member is a success or none is live: such an enum is no status protocol.  One without a failure
+    member is kept, since a reader should be told, but nothing can be said against its writers.
     """
     names = tuple(info.by_value.values())
     failed = failures if failures is not None else tuple(name for name in names if is_failure_name(name))
     succeeded = successes if successes is not None else tuple(name for name in names if is_success_name(name))
     terminal = {*failed, *succeeded}
-    if not terminal or not [name for name in names if name not in terminal]:
+    if not succeeded or not [name for name in names if name not in terminal]:
         return None
     return StatusEnum(info, failed, succeeded)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kvlint.analysis.infer import Writer, member_named, own_writers, subject_of, writer_for
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
+from kvlint.analysis.threads import Thread, thread_of
 from kvlint.semantics.hierarchy import parameters
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
@@ -295,6 +296,8 @@ def _note_expressions(statement: ast.stmt, here: Surroundings, found: dict[ast.A
 
 def opens_rooms(place: Place, depth: int = 3) -> bool:
     """Whether a function is a constructor or a helper that only constructors call."""
+    if thread_of(place) is not Thread.SCHEDULER:
+        return False
     if place.method.is_constructor:
         return True
     if depth == 0 or not place.method.name.startswith("_"):

@@ -41,7 +41,7 @@ def _guard_block_end(region: Region, place: Place, plan: SkipGuard) -> cst.Modul
         return _append(region, place, plan, node.body)
     if not isinstance(node, cst.If):
         raise region.refuse(f"the statement at {plan.line}:{plan.column} is no if or except any more")
-    if _asks_for_absence(node.test):
+    if plan.in_body:
         return _append(region, place, plan, node.body)
     last = node
     while isinstance(last.orelse, cst.If):
@@ -51,21 +51,6 @@ def _guard_block_end(region: Region, place: Place, plan: SkipGuard) -> cst.Modul
     margin = _margin_inside(region, place, last.body)
     made = cst.Else(cst.IndentedBlock([_guard(plan, margin)], indent=margin.step))
     return swap(region.module, last, last.with_changes(orelse=made))
-
-
-def _asks_for_absence(test: cst.BaseExpression) -> bool:
-    """Whether the test holds for a room to skip; of several parts, as in `not in … or == Failed`, the first says."""
-    absent = True
-    while True:
-        match test:
-            case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-                absent, test = not absent, inner
-            case cst.BooleanOperation(left=left):
-                test = left
-            case cst.Comparison(comparisons=[first, *_]):
-                return absent is isinstance(first.operator, cst.NotIn | cst.Is | cst.Equal)
-            case _:
-                return not absent
 
 
 def _margin_inside(region: Region, place: Place, suite: cst.BaseSuite) -> Margin:
