@@ -34,6 +34,8 @@ def exposed_writes(facts: Facts) -> Iterator[Exposed]:
     for write in facts.writes:
         if not write.members or opens_rooms(write.place) or _opens_directly(facts, write):
             continue
+        if write.subject.kind == "attribute" and not _is_shared(facts, write):
+            continue
         exposed = _through_writer(write) if write.writer is not None else _by_store(write)
         if exposed is not None and not _is_locked(facts, write):
             yield exposed
@@ -61,6 +63,12 @@ def _by_store(write: Write) -> Exposed | None:
         if not enum.is_terminal(enum.value(member)) and enum.failures:
             return Exposed(write, member, enum.failures[0], member)
     return None
+
+
+def _is_shared(facts: Facts, write: Write) -> bool:
+    """Whether a status kept in an attribute is written by one thread and failed by another."""
+    threads = {thread for _, thread in facts.threads_writing(write.subject, write.subject.enum.failures)}
+    return bool(threads - {thread_of(write.place)})
 
 
 def _opens_directly(facts: Facts, write: Write) -> bool:

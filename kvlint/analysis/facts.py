@@ -10,7 +10,7 @@ from functools import cached_property
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.infer import Writer, enums_in, managers_in, own_writers, subject_of
+from kvlint.analysis.infer import Writer, carries_live_statuses, enums_in, managers_in, own_writers, subject_of
 from kvlint.analysis.places import Place, place_index, places_of
 from kvlint.analysis.removals import (
     RemovalSite,
@@ -62,6 +62,13 @@ class Facts:
         """The status writers that the module's classes define, in source order."""
         return tuple(writer for cls in self.managers for writer in own_writers(cls))
 
+    @property
+    def judged_writers(self) -> tuple[Writer, ...]:
+        """The writers whose tables say something: of a status table, or of a record that is written live and failed."""
+        return tuple(
+            writer for writer in self.writers if writer.subject.kind == "table" or carries_live_statuses(writer)
+        )
+
     @cached_property
     def writes(self) -> tuple[Write, ...]:
         """Every place that writes a status."""
@@ -107,7 +114,7 @@ class Facts:
 
         Empty where every removal implies the end of the room.
         """
-        cls = drop.worker.place.cls
+        cls = drop.worker.holder
         if cls is None:
             return ()
         return tuple(

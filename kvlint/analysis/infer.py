@@ -146,10 +146,61 @@ def _infer_subject(cls: ClassInfo) -> Subject | None:
     if override is not None and override.table is not None:
         votes = Counter({key: count for key, count in votes.items() if key[0] == override.table})
     if not votes:
-        return None
+        return _infer_attribute(cls)
     (attribute, enum), _ = votes.most_common(1)[0]
     subject = Subject(enum, "table", attribute)
     return replace(subject, writers=frozenset(_writer_names(cls, subject)))
+
+
+def _infer_attribute(cls: ClassInfo) -> Subject | None:
+    """A status that the object keeps for itself, written through a method: ``self.status = status``."""
+    votes: Counter[tuple[str, StatusEnum]] = Counter()
+    names: set[str] = set()
+    for method in methods_of(cls):
+        receiver = receiver_name(method.node)
+        for part in ast.walk(method.node):
+            match part:
+                case ast.Assign(
+                    targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)], value=ast.Name(id=name)
+                ) if owner == receiver:
+                    enum = _enum_of_parameter(method.owner, method.node, name)
+                    if enum is not None and method.node.name not in {"__init__", "__post_init__"}:
+                        votes[(attribute, enum)] += 1
+                        names.add(method.node.name)
+                case _:
+                    pass
+    if not votes:
+        return None
+    (attribute, enum), _ = votes.most_common(1)[0]
+    return Subject(enum, "attribute", attribute, frozenset(names))
+
+
+def attribute_subjects(world: World, module: Module) -> tuple[Subject, ...]:
+    """Statuses kept in attributes of records (``session.state.status``): written live as well as failed."""
+    key = ("attribute subjects", module)
+    if key not in world.memo:
+        found: dict[tuple[str, StatusEnum], set[str]] = {}
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=value):
+                    named = member_named(world, module, value)
+                    if named is not None:
+                        found.setdefault((attribute, named[0]), set()).add(named[1])
+                case _:
+                    pass
+        own = {
+            (subject.attribute, subject.enum): subject
+            for cls in managers_in(world, module)
+            if (subject := subject_of(cls)) is not None and subject.kind == "attribute"
+        }
+        for attribute, enum in found:
+            members = found[(attribute, enum)]
+            live = members - set(enum.terminals)
+            if live and members & set(enum.failures) and (attribute, enum) not in own:
+                own[(attribute, enum)] = Subject(enum, "attribute", attribute)
+        world.memo[key] = tuple(own.values())
+    known = world.memo[key]
+    return known if isinstance(known, tuple) else ()
 
 
 def _evidence(cls: ClassInfo) -> tuple[tuple[str, StatusEnum], ...]:
@@ -422,6 +473,8 @@ def writer_of(cls: ClassInfo, method: Method, subject: Subject) -> Writer | None
 
 
 def _is_primary(cls: ClassInfo, method: Method, subject: Subject) -> bool:
+    if subject.kind == "attribute":
+        return method.node.name in subject.writers
     if _stores_parameter(method.node, subject):
         return True
     above = method.owner.lookup(method.node.name, after=method.owner)
@@ -431,6 +484,9 @@ def _is_primary(cls: ClassInfo, method: Method, subject: Subject) -> bool:
 def _signature(method: Method, subject: Subject) -> Signature | None:
     node, owner = method.node, method.owner
     named = [argument.arg for argument in parameters(node)]
+    if subject.kind == "attribute":
+        status = _status_parameter(owner, node, set(named[1:]), subject) if method.kind == "instance" else None
+        return None if status is None else Signature(named[0], None, status)
     if method.kind == "static" or len(named) < 3:
         return None
     candidates = set(named[1:])
@@ -504,6 +560,22 @@ def own_writers(cls: ClassInfo) -> tuple[Writer, ...]:
             if writer is not None and writer.primary:
                 found.append(writer)
     return tuple(found)
+
+
+def carries_live_statuses(writer: Writer) -> bool:
+    """Whether some caller in the writer's module passes it a live member and some caller a failure.
+
+    A setter of a record that is only ever given ends is no writer of a protocol.
+    """
+    enum = writer.subject.enum
+    passed = {
+        found[1]
+        for _, arguments in _calls_of(writer.method.owner, writer.name)
+        for _, value in arguments
+        if (found := member_named(writer.cls.world, writer.method.owner.module, value)) is not None
+        and found[0] is enum
+    }
+    return bool(passed - set(enum.terminals)) and bool(passed & set(enum.failures))
 
 
 def managers_in(world: World, module: Module) -> tuple[ClassInfo, ...]:

@@ -370,12 +370,16 @@ class Interpreter(Caller):
         after: After,
     ) -> State:
         """``state``, marked if taking ``branch`` rather than ``rival`` gives up on concluding the room."""
-        if state.trace.skip is not None or not state.trace.taken:
+        if state.trace.skip is not None or not state.trace.taken or self._is_writer(frame):
             return state
         context = self._context(state, frame)
         if self.reach.can(branch, after, context) or not self.reach.can(rival, after, context):
             return state
         return state.note(skip=Skip(causes, at, taken, frame.node))
+
+    def _is_writer(self, frame: Frame) -> bool:
+        """Whether the frame runs a writer: what that refuses to store is its own fault, not a skip of the worker's."""
+        return getattr(frame.node, "name", None) in self.subject.writers
 
     def _match(
         self, statement: ir.Match, state: State, frame: Frame, exits: Exits, after: After

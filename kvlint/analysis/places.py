@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kvlint.analysis.infer import subject_of
+from kvlint.analysis.infer import attribute_subjects, subject_of
 from kvlint.analysis.subject import Subject
 from kvlint.semantics.hierarchy import (
     ClassInfo,
@@ -140,27 +140,40 @@ class Place:
 
     @cached_property
     def subject(self) -> Subject | None:
-        """The status protocol the function deals with: its class's own, else that of a typed attribute it uses."""
-        if self.cls is None:
-            return self._subject_of_parameters()
-        own = subject_of(self.cls)
-        if own is not None:
-            return own
-        for node in self.body:
-            if isinstance(node, ast.Attribute):
-                holder = self.class_of(node)
-                found = subject_of(holder) if holder is not None else None
-                if found is not None:
-                    return found
-        return self._subject_of_parameters()
+        """The status protocol the function deals with.
 
-    def _subject_of_parameters(self) -> Subject | None:
-        for argument in parameters(self.node):
-            cls = self._class_of_name(argument.arg, 1)
-            found = subject_of(cls) if cls is not None else None
-            if found is not None:
-                return found
-        return None if self.outer is None else self.outer._subject_of_parameters()
+        Its class's own, else that of a typed attribute or parameter it uses,
+        else one kept in an attribute of records that it reads or writes.
+        """
+        if self.holder is not None:
+            return subject_of(self.holder)
+        for candidate in attribute_subjects(self.world, self.module):
+            if any(isinstance(node, ast.Attribute) and node.attr == candidate.attribute for node in self.body):
+                return candidate
+        return None
+
+    @cached_property
+    def holder(self) -> ClassInfo | None:
+        """The class whose objects keep the status that the function deals with."""
+        for cls in self._candidates():
+            if subject_of(cls) is not None:
+                return cls
+        return None
+
+    def _candidates(self) -> Iterator[ClassInfo]:
+        if self.cls is not None:
+            yield self.cls
+            for node in self.body:
+                found = self.class_of(node) if isinstance(node, ast.Attribute) else None
+                if found is not None:
+                    yield found
+        current: Place | None = self
+        while current is not None:
+            for argument in parameters(current.node):
+                found = current._class_of_name(argument.arg, 1)
+                if found is not None:
+                    yield found
+            current = current.outer
 
 
 def places_of(world: World, module: Module) -> tuple[Place, ...]:

@@ -247,6 +247,14 @@ def _judge_end(
 ) -> tuple[Verdict, str]:
     """Whether the room has ended for good when the function that removed it is through with it."""
     enum = subject.enum
+    if state.stored is ABSENT:
+        revived = _undone(ABSENT, cls)
+        if revived is not None:
+            written, outcome, writer = revived
+            return Verdict.UNSAFE, (
+                f"the worker's late write of {written} brings the cleared room back as {outcome}, without metadata "
+                f"({writer.method.owner.name}.{writer.name})"
+            )
     if state.trace.cleared or (state.stored is ABSENT and removal.stored is not ABSENT):
         return Verdict.SAFE, "the room's status is removed together with it"
     if state.stored is UNDECIDED:
@@ -290,10 +298,10 @@ def live_writes_of_workers(cls: ClassInfo) -> tuple[tuple[str, Writer], ...]:
 
 
 def _worker_writes(cls: ClassInfo) -> Iterator[tuple[str, Writer]]:
-    for entry in cls.family():
-        for write in writes_in(cls.world, entry.module):
+    for module in dict.fromkeys(entry.module for entry in cls.family()):
+        for write in writes_in(cls.world, module):
             place = write.place
-            if place.cls is None or not place.cls.is_related(cls) or thread_of(place) is not Thread.WORKER:
+            if place.holder is None or not place.holder.is_related(cls) or thread_of(place) is not Thread.WORKER:
                 continue
             writer = writer_for(cls, write.writer.name) if write.writer is not None else None
             if writer is not None:

@@ -13,7 +13,7 @@ from kvlint.analysis.runs import run_once
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import starts_in, takes_in
 from kvlint.analysis.values import Causes, Item, State, Stored
-from kvlint.semantics.hierarchy import parameters
+from kvlint.semantics.hierarchy import ClassInfo, parameters
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
@@ -29,6 +29,11 @@ class Worker:
     place: Place
     subject: Subject
     items: frozenset[str] | None
+
+    @property
+    def holder(self) -> ClassInfo | None:
+        """The class whose objects keep the status, None where it is kept in an attribute of a record."""
+        return self.place.holder
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.infer import Writer, member_named, own_writers, subject_of, writer_for
+from kvlint.analysis.infer import Writer, attribute_subjects, member_named, own_writers, subject_of, writer_for
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.threads import Thread, thread_of
@@ -130,6 +130,12 @@ def _argument(writer: Writer, call: ast.Call, name: str) -> ast.expr | None:
 def _store(
     place: Place, node: ast.AST, target: ast.expr, value: ast.expr, here: Surroundings
 ) -> Iterator[Write]:
+    if isinstance(target, ast.Attribute):
+        for subject in attribute_subjects(place.world, place.module):
+            members = possible_members(place, value, subject.enum, here.guards)
+            if target.attr == subject.attribute and members:
+                yield Write(node, place, subject, None, members, None, here.locks, here.guards)
+        return
     if not isinstance(target, ast.Subscript):
         return
     found = _table_of(place, target.value)

@@ -125,7 +125,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     """Report each unsafe removal of an abort handler that a worker's drop depends on."""
     seen: set[object] = set()
     for drop in facts.drops:
-        cls = drop.worker.place.cls
+        cls = drop.worker.holder
         for table in sorted(drop.causes - {STATUS, EXCEPTION}):
             for site in facts.removals(table, cls) if cls is not None else ():
                 unsafe = site.abort is not None and site.verdict is Verdict.UNSAFE

@@ -83,7 +83,7 @@ from kvlint.registry import rule
 )
 def check(facts: Facts) -> Iterator[Finding]:
     """Report each writer defined in the module by the cells that overwrite a terminal status."""
-    for writer in facts.writers:
+    for writer in facts.judged_writers:
         cells = list(dict.fromkeys(writer.table.overwritten()))
         if cells:
             yield check.finding(

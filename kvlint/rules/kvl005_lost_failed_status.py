@@ -76,7 +76,7 @@ from kvlint.registry import rule
 )
 def check(facts: Facts) -> Iterator[Finding]:
     """Report each writer defined in the module by the cells that lose a failure."""
-    for writer in facts.writers:
+    for writer in facts.judged_writers:
         cells = list(writer.table.lost_failures())
         if cells:
             moves = ", ".join(f"{stored} + {failure}" for stored, failure in cells)

@@ -20,13 +20,16 @@ _NEUTRAL_BASES = frozenset(
 _NEUTRAL_DECORATORS = frozenset({"override", "final", "abstractmethod", "staticmethod", "classmethod"})
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ClassInfo:
     """A class statement in a module; identity is the node, so each class has one ClassInfo per world."""
 
     module: Module
     node: ast.ClassDef
     world: World = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<class {self.name}>"
 
     @property
     def name(self) -> str:
@@ -143,7 +146,37 @@ class ClassInfo:
             dotted = entry.attribute_types.get(name)
             if dotted is not None:
                 return resolve_class(self.world, entry.module, dotted)
-        return None
+        parameter = self._initialised_from.get(name)
+        return None if parameter is None else self._passed_class(parameter)
+
+    @cached_property
+    def _initialised_from(self) -> dict[str, int]:
+        """Position of the constructor parameter behind each attribute that is set from one."""
+        constructor = self.methods.get("__init__")
+        if constructor is None:
+            return {}
+        names = [argument.arg for argument in parameters(constructor)]
+        return {
+            node.targets[0].attr: names.index(node.value.id) - 1
+            for node in ast.walk(constructor)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in names[1:]
+        }
+
+    def _passed_class(self, position: int) -> ClassInfo | None:
+        """The class whose methods pass ``self`` at ``position`` when they make an instance in the same module."""
+        found: set[ast.ClassDef] = set()
+        for holder in ast.walk(self.module.tree):
+            if not isinstance(holder, ast.ClassDef):
+                continue
+            for method in holder.body:
+                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
+                    receiver = method.args.args[0].arg
+                    if any(_passes_at(node, self.name, position, receiver) for node in ast.walk(method)):
+                        found.add(holder)
+        return class_info(self.world, self.module, found.pop()) if len(found) == 1 else None
 
     def is_related(self, other: ClassInfo) -> bool:
         """Whether one of the two inherits from the other (or they are the same)."""
@@ -223,6 +256,15 @@ def annotation_class(annotation: ast.expr | None) -> str | None:
 def parameters(function: Function) -> list[ast.arg]:
     """The named parameters in order: positional-only, positional, keyword-only."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _passes_at(node: ast.AST, callee: str, position: int, name: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=called), args=arguments) if called == callee and len(arguments) > position:
+            argument = arguments[position]
+            return isinstance(argument, ast.Name) and argument.id == name
+        case _:
+            return False
 
 
 def _class_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -23,7 +23,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, repr=False)
 class Module:
     """A module's tree and its bindings by name.
 
@@ -38,6 +38,9 @@ class Module:
     local_imports: dict[str, ImportedName]
     star_imports: tuple[ImportedName, ...]
     _lines: list[str] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<module {self.path}>"
 
     def location(self, node: ast.AST) -> Location:
         """Where ``node`` stands, with columns in characters."""

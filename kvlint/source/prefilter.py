@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from kvlint.config import ProtocolOverride
-from kvlint.protocol import FAILURE_WORDS
+from kvlint.protocol import FAILURE_WORDS, SUCCESS_WORDS
 
 
 def _spellings(word: str) -> Iterator[str]:
@@ -21,12 +21,13 @@ def _spellings(word: str) -> Iterator[str]:
     yield from (flat, flat.upper(), flat.title())
 
 
-_NAMES = "|".join(sorted({spelling for word in FAILURE_WORDS for spelling in _spellings(word)}))
+_NAMES = "|".join(sorted({spelling for word in FAILURE_WORDS | SUCCESS_WORDS for spelling in _spellings(word)}))
 
 # Both searches start with a literal, which makes them several times faster than
 # ones that start with a name; the name in front of a hit is looked at afterwards.
 _MEMBER = re.compile(rf"\.(?:{_NAMES})\b".encode())
 _STORE = re.compile(rb"\[([A-Za-z_][\w.]*)\]\s*=[^=]")
+_WRITE = re.compile(rb"(?:status|poll)\w*\([^()]{0,100}?\b[A-Z]\w*\.[A-Z]\w+")
 _CODE = re.compile(rb"KVL\d")
 
 _LONGEST_NAME = 80
@@ -39,12 +40,15 @@ _TRANSFER_KEY = re.compile(rb"(?i)room|req|session|transfer")
 def is_candidate(data: bytes, overrides: tuple[ProtocolOverride, ...] = ()) -> bool:
     """Whether a file with this content can hold a finding.
 
-    It names a failure member of some class (``KVPoll.Failed``), stores into a
-    table of statuses, or uses a name that ``overrides`` configures.
+    It names a terminal member of some class (``KVPoll.Failed``), stores into a
+    table of statuses, passes a member to something called after a status, or
+    uses a name that ``overrides`` configures.
     """
     if any(_CLASS.search(_before(data, match)) for match in _MEMBER.finditer(data)):
         return True
     if any(_is_status_store(data, match) for match in _STORE.finditer(data)):
+        return True
+    if _WRITE.search(data):
         return True
     configured = _configured(overrides) if overrides else None
     return configured is not None and configured.search(data) is not None
