@@ -90,8 +90,11 @@ def show(title: str, rows: Sequence[Row]) -> None:
     print(f"\n{title}\n")
     print(f"  {'':{width}}  seconds   ratio      (range)     memory")
     for row in rows:
-        spread = f"({row.lowest:.2f}–{row.highest:.2f})"
-        print(f"  {row.name:{width}}  {row.seconds:7.2f} {row.ratio:7.2f} {spread:>15} {row.megabytes:7.0f} MB", flush=True)
+        spread = f"({row.lowest:.2f}-{row.highest:.2f})"
+        print(
+            f"  {row.name:{width}}  {row.seconds:7.2f} {row.ratio:7.2f} {spread:>15} {row.megabytes:7.0f} MB",
+            flush=True,
+        )
 
 
 def progress(text: str) -> None:

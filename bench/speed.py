@@ -53,7 +53,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="counted rounds of the fast commands")
     parser.add_argument("--slow-rounds", type=int, default=2, metavar="N", help="counted rounds of flake8 and semgrep")
     parser.add_argument("--full", action="store_true", help="let flake8 read the whole package (many minutes)")
-    parser.add_argument("--without", action="append", default=[], choices=("flake8", "semgrep"), help="leave a tool out")
+    parser.add_argument(
+        "--without", action="append", default=[], choices=("flake8", "semgrep"), help="leave a tool out"
+    )
     return parser.parse_args()
 
 
@@ -134,9 +136,9 @@ def _installed_semgrep(home: Path) -> Path:
     environment = home / "semgrep"
     command = environment / "bin" / "semgrep"
     if not command.exists():
-        venv.create(environment, with_pip=True, clear=True)
-        pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input", SEMGREP]
-        subprocess.run(pip, check=True, capture_output=True, text=True)
+        venv.create(environment, clear=True)
+        pip = _python("-m", "pip", "--python", str(environment / "bin" / "python"), "install", "--quiet", "--no-input")
+        subprocess.run([*pip, SEMGREP], check=True, capture_output=True, text=True)
     return command
 
 

@@ -12,8 +12,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import zip_longest
@@ -113,7 +113,7 @@ def _fix(tell: _Teller, targets: tuple[Target, ...], config: Config) -> None:
         for title in fixed.change.titles:
             tell(f"fixed {fixed.display}: {title}")
     left = render(run.report, "text", colour=tell.colour)
-    tell(left if left else "No findings.\n")
+    tell(left or "No findings.\n")
 
 
 def _show_diff(tell: _Teller, run: FixRun) -> None:
@@ -155,7 +155,10 @@ def _compare(tell: _Teller, before: dict[str, TransitionTable], after: dict[str,
 
 
 def _marked(tell: _Teller, old: str, new: str) -> str:
-    return f"{new:^4}" if old == new else paint(f"{f'[{new}]':^4}", _GREEN, tell.colour)
+    if old == new:
+        return f"{new:^4}"
+    cell = f"[{new}]"
+    return paint(cell, _GREEN, tell.colour) + " " * (4 - len(cell))
 
 
 def _rows(table: TransitionTable) -> dict[str, list[str]]:
@@ -191,7 +194,9 @@ class _Stage:
 
     def __init__(self, backend: Any) -> None:
         self.moments: list[Moment] = []
-        self._statuses = {value: name for name, value in vars(backend.Poll).items() if isinstance(value, int)}
+        self._statuses: dict[int | None, str] = {
+            value: name for name, value in vars(backend.Poll).items() if isinstance(value, int)
+        }
         self._frames = [[backend.ABORT, str(ROOM).encode()]]
         self._taken = 0
         self.manager = backend.RdmaManager(self, self)
@@ -242,11 +247,9 @@ class _Stage:
         self.moments.append(Moment(event, self.status()))
 
     @staticmethod
-    def _until_over(loop: Any) -> None:
-        try:
+    def _until_over(loop: Callable[[], None]) -> None:
+        with suppress(_Over):
             loop()
-        except _Over:
-            pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,9 +104,10 @@ def diagnoser(
     return diagnose
 
 
-def inspect(targets: Sequence[Target], config: Config) -> Inspection:
-    """The facts of the candidates among ``targets``."""
+def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] = ()) -> Inspection:
+    """The facts of the candidates among ``targets``; ``named`` are paths that the user gave, of whatever kind."""
     names = DisplayPaths(targets)
+    asked = {os.path.abspath(path) for path in named}
     scan = _scan(targets, config)
     check_file = FileCheck(config)
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
@@ -115,12 +116,18 @@ def inspect(targets: Sequence[Target], config: Config) -> Inspection:
     for path, _ in scan.candidates:
         display = names.of(path)
         try:
-            files.append(Inspected(display, check_file.facts(path)))
+            files.append(Inspected(display, check_file.facts(path), names, path in asked))
         except UnreadableSource as failure:
             warnings.append(f"{one_line(display)}: {failure.reason}")
         except Exception as error:
             crashes.append(crash_of(display, error))
-    return Inspection(tuple(sorted(files, key=lambda file: file.display)), tuple(sorted(warnings)), _by_path(crashes))
+    spoken_for = {failure.path for failure in scan.unreadable} | {path for path, _ in scan.candidates}
+    return Inspection(
+        tuple(sorted(files, key=lambda file: file.display)),
+        tuple(target.display for target in targets if target.path in asked - spoken_for),
+        tuple(sorted(warnings)),
+        _by_path(crashes),
+    )
 
 
 def _scan(targets: Iterable[Target], config: Config, base: Mapping[str, bytes] | None = None) -> _Scan:

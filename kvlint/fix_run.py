@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvlint.config import Config
-from kvlint.diagnostics import Finding
+from kvlint.diagnostics import Finding, FixPlan
 from kvlint.engine import Diagnose, diagnoser, findings_or_raise
 from kvlint.fixing.fixpoint import Change, fix_files
 from kvlint.fixing.refusals import Refusal, WriteRefused
@@ -50,7 +50,7 @@ def fix_targets(
     warnings: tuple[str, ...] = (),
 ) -> FixRun:
     """As `fix`, for files that were found already; ``warnings`` go into the report."""
-    run = _run(targets, unsafe, diagnoser(targets, config, jobs=jobs), {})
+    run = _run(targets, unsafe, diagnoser(targets, config, jobs=jobs), {}, config)
     if write and run.changes:
         written, unwritten = _write(run.changes)
         if unwritten:
@@ -62,11 +62,13 @@ def fix_targets(
 def fix_source(target: Target, data: bytes, config: Config, *, unsafe: bool) -> tuple[bytes, FixRun]:
     """The fixed content of ``data``, which stands for the content of ``target``; nothing is written."""
     base = {target.path: data}
-    run = _run((target,), unsafe, diagnoser((target,), config, base=base), base)
+    run = _run((target,), unsafe, diagnoser((target,), config, base=base), base, config)
     return (run.changes[0].change.after if run.changes else data), run
 
 
-def _run(targets: Sequence[Target], unsafe: bool, report_on: Diagnose, base: Mapping[str, bytes]) -> FixRun:
+def _run(
+    targets: Sequence[Target], unsafe: bool, report_on: Diagnose, base: Mapping[str, bytes], config: Config
+) -> FixRun:
     reports: list[Report] = []
 
     def diagnose(overlay: Mapping[str, bytes]) -> list[Finding]:
@@ -77,7 +79,13 @@ def _run(targets: Sequence[Target], unsafe: bool, report_on: Diagnose, base: Map
     def read(path: str) -> bytes:
         return base[path] if path in base else read_bytes(path)
 
-    outcome = fix_files([target.path for target in targets], diagnose, unsafe=unsafe, read=read)
+    def verify(plan: FixPlan, texts: Mapping[str, bytes]) -> str | None:
+        from kvlint.analysis.verification import unintended
+
+        return unintended(plan, base, {**base, **texts}, config)
+
+    paths = [target.path for target in targets]
+    outcome = fix_files(paths, diagnose, unsafe=unsafe, verify=verify, read=read)
     names = DisplayPaths(targets)
     return FixRun(
         tuple(Fixed(names.of(change.path), change) for change in outcome.changes),

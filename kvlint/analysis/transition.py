@@ -89,11 +89,14 @@ class TransitionTable:
     def notation(self) -> str:
         """``-:FBWTS F:FBWTS …``: a row for each stored status, a letter for each written one; ``?`` undecided."""
         letters = self.subject.enum.letters()
-        rows = []
+        return " ".join(f"{self._letter(stored, letters)}:{''.join(cells)}" for stored, cells in self.rows)
+
+    @property
+    def rows(self) -> Iterator[tuple[Stored, tuple[str, ...]]]:
+        """Each stored status with a symbol for every written one, as in `notation`."""
+        letters = self.subject.enum.letters()
         for stored in self.subject.stored_values:
-            cells = "".join(self._symbol(self.cells[(stored, name)], letters) for name in letters)
-            rows.append(f"{self._letter(stored, letters)}:{cells}")
-        return " ".join(rows)
+            yield stored, tuple(self._symbol(self.cells[(stored, name)], letters) for name in letters)
 
     def _letter(self, stored: Stored, letters: dict[str, str]) -> str:
         if stored is ABSENT:

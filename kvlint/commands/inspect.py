@@ -8,7 +8,7 @@ import click
 
 from kvlint.commands.check import admit, describe
 from kvlint.commands.options import Selection, configuration, discovered, file_options
-from kvlint.commands.streams import emit, warn
+from kvlint.commands.streams import colour_for, emit, say, warn
 
 
 @click.command(short_help="Show a backend as kvlint understands it.")
@@ -36,10 +36,11 @@ def inspect(
     if verbose:
         describe(config)
     found = discovered(selection, config)
-    inspection = engine.inspect(found.targets, config)
-    emit(render(inspection.files, output_format), output)
+    inspection = engine.inspect(found.targets, config, named=selection.paths)
+    text = render(inspection.files, output_format, without=inspection.without, colour=colour_for(output))
+    emit(text, output)
     warn(found.warnings + inspection.warnings)
     admit(inspection.crashes, verbose)
-    if not inspection.files and not quiet:
-        click.echo("No file speaks of a status protocol.", err=True)
+    if not text and not quiet:
+        say("No file speaks of a status protocol.")
     ctx.exit(2 if inspection.crashes else 0)

@@ -9,6 +9,7 @@ from kvlint.diagnostics import Finding
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
+    from kvlint.source.display import DisplayPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,25 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The facts of one candidate, with the path to show for it."""
+    """The facts of one candidate, with the path to show for it and for the files that it draws on.
+
+    ``is_named`` where the user gave the file itself, no folder around it.
+    """
 
     display: str
     facts: Facts
+    names: DisplayPaths
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The facts of every candidate, ordered by display path, why others have none, and what kvlint failed on."""
+    """The facts of every candidate, ordered by display path, why others have none, and what kvlint failed on.
+
+    ``without`` are the display paths of files that the user gave and that are no candidates.
+    """
 
     files: tuple[Inspected, ...]
+    without: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
