@@ -105,7 +105,7 @@ def diagnoser(
 
 
 def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] = ()) -> Inspection:
-    """The facts of the candidates among ``targets``; ``named`` are paths that the user gave, of whatever kind."""
+    """The facts of those ``targets`` that are candidates or among ``named``, the paths that the user gave."""
     names = DisplayPaths(targets)
     asked = {os.path.abspath(path) for path in named}
     scan = _scan(targets, config)
@@ -113,7 +113,9 @@ def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] =
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
     files: list[Inspected] = []
     crashes: list[Crash] = []
-    for path, _ in scan.candidates:
+    unread = {failure.path for failure in scan.unreadable}
+    chosen = {path for path, _ in scan.candidates} | asked - unread
+    for path in (target.path for target in targets if target.path in chosen):
         display = names.of(path)
         try:
             files.append(Inspected(display, check_file.facts(path), names, path in asked))
@@ -121,13 +123,7 @@ def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] =
             warnings.append(f"{one_line(display)}: {failure.reason}")
         except Exception as error:
             crashes.append(crash_of(display, error))
-    spoken_for = {failure.path for failure in scan.unreadable} | {path for path, _ in scan.candidates}
-    return Inspection(
-        tuple(sorted(files, key=lambda file: file.display)),
-        tuple(target.display for target in targets if target.path in asked - spoken_for),
-        tuple(sorted(warnings)),
-        _by_path(crashes),
-    )
+    return Inspection(tuple(sorted(files, key=lambda file: file.display)), tuple(sorted(warnings)), _by_path(crashes))
 
 
 def _scan(targets: Iterable[Target], config: Config, base: Mapping[str, bytes] | None = None) -> _Scan:

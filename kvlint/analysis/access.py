@@ -40,9 +40,7 @@ class Access:
     threads: frozenset[Thread]
 
 
-def accesses(
-    world: World, modules: tuple[Module, ...], cls: ClassInfo, tables: frozenset[str]
-) -> tuple[Access, ...]:
+def accesses(world: World, modules: tuple[Module, ...], cls: ClassInfo, tables: frozenset[str]) -> tuple[Access, ...]:
     """Every access in ``modules`` to ``tables`` and the status table of ``cls``'s hierarchy."""
     threads = threads_by_function(world, modules)
     found = []
@@ -82,16 +80,17 @@ def _is_super(node: ast.AST) -> bool:
 
 
 def _touches(place: Place, cls: ClassInfo, tables: frozenset[str]) -> Iterator[tuple[str, Touch, ast.AST]]:
-    settled: set[ast.AST] = set()
+    settled: set[ast.expr] = set()
     for node in place.body:
         for mention, touch in _changes(place, node, tables):
             if _holds(place, mention, cls):
                 settled.add(mention)
                 yield _table(place, mention) or "", touch, node
     for node in place.body:
-        reads = isinstance(node, ast.Attribute) and node.attr in tables and isinstance(node.ctx, ast.Load)
-        if reads and node not in settled and _holds(place, node, cls):
-            yield node.attr, Touch.READ, node  # type: ignore[attr-defined]
+        if not isinstance(node, ast.Attribute) or node.attr not in tables or node in settled:
+            continue
+        if isinstance(node.ctx, ast.Load) and _holds(place, node, cls):
+            yield node.attr, Touch.READ, node
 
 
 def _changes(place: Place, node: ast.AST, tables: frozenset[str]) -> Iterator[tuple[ast.expr, Touch]]:
@@ -99,18 +98,19 @@ def _changes(place: Place, node: ast.AST, tables: frozenset[str]) -> Iterator[tu
     targets: list[ast.expr] = []
     touch = Touch.WRITTEN
     match node:
-        case ast.Assign(targets=targets):
-            pass
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            targets = [target]
-        case ast.Delete(targets=targets):
-            touch = Touch.REMOVED
-        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _REMOVERS and _table(place, owner) in tables:
+        case ast.Assign(targets=stored):
+            targets = stored
+        case ast.AugAssign(target=changed) | ast.AnnAssign(target=changed):
+            targets = [changed]
+        case ast.Delete(targets=deleted):
+            targets, touch = deleted, Touch.REMOVED
+        case ast.Call(func=ast.Attribute(value=owner, attr=name)) if (
+            name in _REMOVERS and _table(place, owner) in tables
+        ):
             yield owner, Touch.REMOVED
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _REMOVERS | _MUTATORS:
-            mention = _within(owner)
-            if _table(place, mention) in tables:
-                yield mention, Touch.WRITTEN
+            if _table(place, _within(owner)) in tables:
+                yield _within(owner), Touch.WRITTEN
         case _:
             pass
     for target in targets:

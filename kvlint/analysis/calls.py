@@ -268,7 +268,7 @@ class Caller(Evaluator):
         arguments = [*({"static": [], "class": [Something()]}.get(method.kind, [receiver])), *values]
         module, owner = method.owner.module, method.owner
         inner = self._frame(module, owner, method.node, frame, receiver_name(method.node))
-        return self.inline(lowered(self.world, method.node), arguments, named, state, inner)
+        return self.inline(lowered(self.world, method.node), arguments, named, state, inner, frame)
 
     def _frame(
         self, module: Module, owner: ClassInfo | None, node: ast.AST, caller: Frame, receiver: str | None
@@ -284,8 +284,14 @@ class Caller(Evaluator):
             receiver=receiver,
         )
 
-    def inline(
-        self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
+    def inline(  # noqa: PLR0913
+        self,
+        function: ir.Function,
+        arguments: list[Value],
+        named: dict[str, Value],
+        state: State,
+        frame: Frame,
+        caller: Frame,
     ) -> Outcomes:
         """Run ``function`` on the given arguments; the caller's locals come back afterwards."""
         if function.is_generator:
@@ -295,34 +301,32 @@ class Caller(Evaluator):
             self.raise_("TypeError", state, frame)
             return []
         started = replace(state, env=Env(bound), control=frozenset(), tested=frozenset())
-        outcomes = self._run_once(function, started, frame)
+        outcomes, thrown = self._run_once(function, started, frame)
+        for each in thrown:
+            self.throw(replace(each, state=_returned(each.state, state)), caller)
         results: Outcomes = []
         for value, after in outcomes:
-            back = replace(after, env=state.env, control=state.control, tested=state.tested)
-            results.append((value, back))
+            results.append((value, _returned(after, state)))
         return list(dict.fromkeys(results))
 
-    def _run_once(self, function: ir.Function, started: State, frame: Frame) -> Outcomes:
+    def _run_once(self, function: ir.Function, started: State, frame: Frame) -> tuple[Outcomes, tuple[Raised, ...]]:
         """Run a body, or repeat what the same call in the same state did before."""
-        outer = frame.raised
-        key = (function, started, frame.defined_in, frame.after_call, frame.caught, outer is None, self.depth)
+        key = (function, started, frame.defined_in, frame.after_call, frame.caught, frame.raised is None, self.depth)
         known = self._calls.get(key)
         if known is None:
-            frame.raised = None if outer is None else []
             escaped, self.escaped = self.escaped, []
+            frame.raised = None if frame.raised is None else []
             self.depth += 1
             try:
                 outcomes = self.run_body(function, started, frame)
             finally:
                 self.depth -= 1
-            thrown = tuple(dict.fromkeys(self.escaped if outer is None else frame.raised or ()))
+            thrown = tuple(dict.fromkeys((*self.escaped, *(frame.raised or ()))))
             self.escaped = escaped
             if self.in_worker and self._only_fails(started, outcomes):
                 thrown = tuple(replace(each, state=each.state.note(handed=True)) for each in thrown)
             known = self._calls[key] = (outcomes, thrown)
-        outcomes, thrown = known
-        (self.escaped if outer is None else outer).extend(thrown)
-        return outcomes
+        return known
 
     def _only_fails(self, started: State, outcomes: Outcomes) -> bool:
         """Whether all that a call does to a live room is to fail it: when it raises, the end has been tried."""
@@ -360,6 +364,8 @@ class Caller(Evaluator):
     def _inline_local(
         self, function: ir.Function, values: list[Value], named: dict[str, Value], state: State, frame: Frame
     ) -> Outcomes:
+        if self.in_worker and not function.shared and not self._local_matters(function, state, frame):
+            return [(computed_from([*values, *named.values()]), state)]
         bound = self._bind(function, values, named, state, frame)
         if bound is None or function.is_generator:
             return [(Something(), self._poisoned(state))]
@@ -367,20 +373,23 @@ class Caller(Evaluator):
         for name, value in bound.items():
             started = replace(started, env=started.env.set(name, value))
         inner = self._frame(frame.module, frame.defined_in, function.at, frame, frame.receiver)
-        inner.number = frame.number
-        self.depth += 1
-        try:
-            outcomes = self.run_body(function, replace(started, tested=frozenset()), inner)
-        finally:
-            self.depth -= 1
-        results: Outcomes = []
-        for value, after in outcomes:
-            env = state.env
-            for name in function.shared:
-                env = env.set(name, Something(undecided=True))
-            back = replace(after, env=env, control=state.control, tested=state.tested | after.tested)
-            results.append((value, back))
-        return results
+        inner.number, inner.locals = frame.number, frame.locals
+        outcomes, thrown = self._run_once(function, replace(started, tested=frozenset()), inner)
+        env = state.env
+        for name in function.shared:
+            env = env.set(name, Something(undecided=True))
+        before = replace(state, env=env)
+        for each in thrown:
+            self.throw(replace(each, state=_returned(each.state, before)), frame)
+        return [
+            (value, replace(_returned(after, before), tested=state.tested | after.tested)) for value, after in outcomes
+        ]
+
+    def _local_matters(self, function: ir.Function, state: State, frame: Frame) -> bool:
+        """Whether a nested function touches the room's status or one of its tables."""
+        receiver = self._receiver(state, frame)
+        cls = receiver.cls if receiver is not None else None
+        return self.reach.nested_touches(function.at, frame.module, cls, frame.defined_in, frame.receiver, self.subject)
 
     def _on_global(  # noqa: PLR0911, PLR0913
         self,
@@ -479,7 +488,7 @@ class Caller(Evaluator):
         if node.decorator_list or expression.spread or self.depth >= _MAX_DEPTH:
             return self._unknown(expression, callee, everything, state, frame)
         inner = self._frame(module, None, node, frame, None)
-        return self.inline(lowered(self.world, node), values, named, state, inner)
+        return self.inline(lowered(self.world, node), values, named, state, inner, frame)
 
     # -- the unknown ----------------------------------------------------------
 
@@ -545,6 +554,11 @@ class Caller(Evaluator):
         """An instance of the class that ``dotted`` names in ``module``."""
         cls = resolve_class(self.world, module, dotted)
         return None if cls is None else Object(cls)
+
+
+def _returned(after: State, caller: State) -> State:
+    """``after`` back in the caller: its own locals, what the callee did to everything else."""
+    return replace(after, env=caller.env, control=caller.control, tested=caller.tested)
 
 
 def _called_name(expression: ir.Call) -> str:

@@ -68,12 +68,34 @@ class Reach:
             self._memo[key] = self._touches(node, module, None, None, subject)
         return self._memo[key]
 
-    def _touches(
-        self, node: ast.AST, module: Module, cls: ClassInfo | None, owner: ClassInfo | None, subject: Subject
+    def nested_touches(  # noqa: PLR0913
+        self,
+        node: ast.AST,
+        module: Module,
+        cls: ClassInfo | None,
+        owner: ClassInfo | None,
+        receiver: str | None,
+        subject: Subject,
+    ) -> bool:
+        """Whether a function nested in a method, which sees the method's ``receiver``, can matter to the room's status."""
+        key = ("nested", node, cls, subject)
+        if key not in self._memo:
+            self._memo[key] = False
+            self._memo[key] = self._touches(node, module, cls, owner, subject, receiver)
+        return self._memo[key]
+
+    def _touches(  # noqa: PLR0913
+        self,
+        node: ast.AST,
+        module: Module,
+        cls: ClassInfo | None,
+        owner: ClassInfo | None,
+        subject: Subject,
+        receiver: str | None = None,
     ) -> bool:
         interesting = {subject.attribute, *subject.writers} | self._tables | _DYNAMIC
-        receiver = receiver_name(node) if owner is not None else None
-        for part in ast.walk(node):
+        receiver = receiver or (receiver_name(node) if owner is not None else None)
+        for part in module.nodes_of(node):
             if isinstance(part, ast.Attribute) and part.attr in interesting:
                 return True
             if isinstance(part, ast.Name) and part.id in interesting:
@@ -117,7 +139,7 @@ class Reach:
         if key not in self._memo:
             self._memo[key] = False
             receiver = receiver_name(method.node)
-            for part in ast.walk(method.node):
+            for part in method.owner.module.nodes_of(method.node):
                 match part:
                     case ast.Call(func=ast.Attribute(attr=name)) if name in QUEUE_CALLS | ITEM_CONCLUSIONS | LIST_CALLS:
                         self._memo[key] = True

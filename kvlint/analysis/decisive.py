@@ -35,9 +35,27 @@ def decisive_names(function: ir.Function) -> frozenset[str]:
 
 def assigned_names(function: ir.Function) -> frozenset[str]:
     """Every name the function's own body binds."""
-    return frozenset(
-        name for statement in walk.statements(function.body) for targets, _ in _flows(statement) for name in targets
-    )
+    found: set[str] = set()
+    for statement in walk.statements(function.body):
+        for targets, _ in _flows(statement):
+            found |= targets
+        if isinstance(statement, ir.Define):
+            found.add(statement.function.name)
+        if isinstance(statement, ir.Match):
+            for case in statement.cases:
+                found |= _captured(case.pattern)
+        for expression in walk.expressions_of(statement):
+            for part in walk.subexpressions(expression):
+                if isinstance(part, ir.Repeated):
+                    found |= part.names
+    return frozenset(found - function.shared)
+
+
+def _captured(pattern: ir.Pattern) -> set[str]:
+    found = set(pattern.bound)
+    if pattern.name is not None:
+        found.add(pattern.name)
+    return found.union(*(_captured(part) for part in pattern.parts))
 
 
 def _names(expression: ir.Expression) -> set[str]:

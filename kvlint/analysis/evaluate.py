@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kvlint.analysis import ir, operators
@@ -23,6 +24,7 @@ from kvlint.analysis.values import (
     Known,
     Local,
     Object,
+    Pairs,
     Removal,
     Several,
     Something,
@@ -31,10 +33,12 @@ from kvlint.analysis.values import (
     StatusTable,
     Stored,
     Value,
+    carries,
+    causes_of,
     computed_from,
     with_causes,
 )
-from kvlint.semantics.constants import NOT_CONSTANT, Member, _NotConstant, constant_of, fold
+from kvlint.semantics.constants import NOT_CONSTANT, ConstantDict, Member, _NotConstant, constant_of, fold
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
@@ -74,6 +78,7 @@ class Frame:
     raised: list[Raised] | None = None  # the innermost try body, None outside of any
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
+    locals: frozenset[str] = frozenset()  # every name the function binds
     decisive: frozenset[str] | None = None  # the locals to follow, None: all
     live: Liveness | None = None  # which of them are still read, None: all
     handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
@@ -125,7 +130,7 @@ class Evaluator(ABC):
                 ]
             case ir.Arithmetic(operator=name, left=left, right=right):
                 return [
-                    (operators.arithmetic(name, first, second), after)
+                    (self.arithmetic(name, first, second), after)
                     for (first, second), after in self.evaluate_all((left, right), state, frame)
                 ]
             case ir.Collection():
@@ -135,15 +140,40 @@ class Evaluator(ABC):
             case ir.Mapping(items=items):
                 parts = tuple(part for pair in items for part in pair)
                 return [
-                    (replace(computed_from(values), not_none=True), after)
-                    for values, after in self.evaluate_all(parts, state, frame)
+                    (self._display(values), after) for values, after in self.evaluate_all(parts, state, frame)
                 ]
             case ir.Closure(function=function):
                 return [(Local(function, frame.number), state)]
             case ir.Repeated():
                 return self._repeated(expression, state, frame)
             case ir.Opaque(parts=parts):
-                return [(computed_from(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+                return [(self.computed(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+
+    def computed(self, values: Sequence[Value]) -> Something:
+        """The result of an operation that is not followed: for a table, undecided unless something unrelated goes in."""
+        value = computed_from(values)
+        if self.in_worker or value.undecided:
+            return value
+        lost = all(_is_settled(each) for each in values) or any(carries(each) for each in values)
+        return replace(value, undecided=lost)
+
+    def arithmetic(self, name: str, left: Value, right: Value) -> Value:
+        """``left op right``."""
+        left, right = self.constant(left), self.constant(right)
+        result = operators.arithmetic(name, left, right)
+        return self.computed((left, right)) if isinstance(result, Something) else result
+
+    def _display(self, parts: Sequence[Value]) -> Value:
+        """A dict display of keys and values in turn."""
+        if self.in_worker:
+            return replace(computed_from(parts), not_none=True)
+        values = [self.constant(value) for value in parts]
+        known = [value for value in values if isinstance(value, Known) and not value.mutable]
+        if len(known) < len(values):
+            return Pairs(tuple(zip(values[::2], values[1::2], strict=True)))
+        constants = [value.value for value in known]
+        entries = tuple(zip(constants[::2], constants[1::2], strict=True))
+        return Known(ConstantDict(entries), causes_of(values), mutable=True)
 
     def evaluate_all(
         self, expressions: tuple[ir.Expression, ...], state: State, frame: Frame
@@ -160,7 +190,9 @@ class Evaluator(ABC):
 
     def _variable(self, name: str, state: State, frame: Frame) -> Value:
         bound = state.env.get(name)
-        return Global(frame.module, name) if bound is None else bound
+        if bound is None:
+            return UNKNOWN if name in frame.locals else Global(frame.module, name)
+        return bound
 
     def constant(self, value: Value) -> Value:
         """``value`` with a global name folded to the constant it stands for."""
@@ -172,6 +204,9 @@ class Evaluator(ABC):
     def _attribute(self, expression: ir.Attribute, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
         for owner, after in self.evaluate(expression.owner, state, frame):
+            if isinstance(owner, Known) and owner.value is None and not hasattr(None, expression.name):
+                self.raise_("AttributeError", after, frame, owner.causes)
+                continue
             results.append((self.attribute_of(owner, expression.name, after), after))
         return results
 
@@ -224,7 +259,7 @@ class Evaluator(ABC):
             (value, None, after) for value, after in self.evaluate(expression.first, state, frame)
         ]
         done: Outcomes = []
-        for spelling, right in expression.rest:
+        for index, (spelling, right) in enumerate(expression.rest):
             following: list[tuple[Value, Value | None, State]] = []
             for left, so_far, before in pending:
                 for value, after in self.evaluate(right, before, frame):
@@ -233,8 +268,11 @@ class Evaluator(ABC):
                             answer = with_causes(answer, so_far.causes)
                         if operators.truth(answer) is False:
                             done.append((answer, final))
-                        else:
-                            following.append((value, answer, final))
+                            continue
+                        if operators.truth(answer) is None and index < len(expression.rest) - 1:
+                            done.append((answer if self._undecided(answer) else Known(False, answer.causes), final))
+                            final = final.note(uncertain=True) if self._undecided(answer) else final
+                        following.append((value, answer, final))
             pending = following
         return [*done, *((answer, after) for _, answer, after in pending if answer is not None)]
 
@@ -245,7 +283,8 @@ class Evaluator(ABC):
             if inside is not None:
                 return [(self._negated(value) if spelling == "not in" else value, after) for value, after in inside]
         try:
-            return [(operators.compare(spelling, left, right), state)]
+            answer = operators.compare(spelling, left, right)
+            return [(self.computed((left, right)) if isinstance(answer, Something) else answer, state)]
         except operators.RaisesError as error:
             self.raise_(error.name, state, frame)
             return []
@@ -263,11 +302,13 @@ class Evaluator(ABC):
         if isinstance(table, Several):
             answers = [operators.compare("==", self.constant(key), self.constant(item)) for item in table.items]
             truths = [operators.truth(answer) for answer in answers]
-            causes = with_causes(computed_from((key, table)), frozenset()).causes
+            causes = causes_of((key, table))
             if any(answer is True for answer in truths):
                 return [(Known(True, causes), state)]
             if all(answer is False for answer in truths):
                 return [(Known(False, causes), state)]
+        if isinstance(table, Pairs):
+            return self._membership(key, Several(tuple(name for name, _ in table.items), table.causes), state)
         return None
 
     def is_room(self, value: Value) -> bool:
@@ -293,8 +334,13 @@ class Evaluator(ABC):
         return [*((value, state) for state, value in plain.items()), *merged]
 
     def _negated(self, value: Value) -> Value:
-        answer = operators.truth(self.constant(value))
-        return computed_from((value,)) if answer is None else Known(not answer, value.causes)
+        answer = operators.truth(self.tested(value))
+        return self.computed((self.tested(value),)) if answer is None else Known(not answer, value.causes)
+
+    def tested(self, value: Value) -> Value:
+        """``value`` as a condition: what a table is worth depends on all rooms in it."""
+        value = self.constant(value)
+        return Something(undecided=True) if isinstance(value, StatusTable) else value
 
     def _logical(self, expression: ir.Logical, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
@@ -305,7 +351,7 @@ class Evaluator(ABC):
             for before, causes in pending:
                 for value, after in self.evaluate(operand, before, frame):
                     value = self.constant(value)
-                    answer = operators.truth(value)
+                    answer = operators.truth(self.tested(value))
                     if answer is expression.stops_on:
                         # This operand alone decided; those before it were only in the way.
                         results.append((value, after))
@@ -314,12 +360,20 @@ class Evaluator(ABC):
                         results.extend(self._last_operand(value, answer, causes, expression.stops_on, after))
                         continue
                     if answer is None:
-                        undecided = self._undecided(value)
-                        results.append((value if undecided else Known(expression.stops_on, value.causes), after))
+                        undecided = self._undecided(self.tested(value))
+                        results.append((self._stopped(value, expression.stops_on), after))
                         after = after.note(uncertain=True) if undecided else after
                     following.append((after, causes | value.causes))
             pending = following
         return results
+
+    def _stopped(self, value: Value, stops_on: bool) -> Value:
+        """The value of an operand that may end ``and`` or ``or``, where it does."""
+        if self._undecided(self.tested(value)):
+            return Something(value.causes, undecided=True)
+        if self.in_worker:
+            return Known(stops_on, value.causes)
+        return Something(value.causes, truth=stops_on)
 
     def _last_operand(
         self, value: Value, answer: bool | None, causes: Causes, stops_on: bool, state: State
@@ -331,7 +385,7 @@ class Evaluator(ABC):
         return [(with_causes(value, causes), state)]
 
     def _undecided(self, value: Value) -> bool:
-        return isinstance(value, Something) and value.undecided
+        return isinstance(value, Something) and value.undecided and value.truth is None
 
     def _conditional(self, expression: ir.Conditional, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
@@ -344,9 +398,7 @@ class Evaluator(ABC):
 
     def decide(self, test: Value, state: State) -> list[tuple[bool, State]]:
         """The ways a branch on ``test`` can go; going either way on an undecided value is uncertain."""
-        test = self.constant(test)
-        if isinstance(test, StatusTable):
-            test = Something(undecided=True)
+        test = self.tested(test)
         answer = operators.truth(test)
         if answer is not None:
             return [(answer, state)]
@@ -358,10 +410,12 @@ class Evaluator(ABC):
         results: Outcomes = []
         for values, after in self.evaluate_all(expression.items, state, frame):
             values = [self.constant(value) for value in values]
+            if not self.in_worker:
+                values = [self._unaliased(value) for value in values]
             known = [value for value in values if isinstance(value, Known)]
             if len(known) == len(values):
                 constants = tuple(value.value for value in known)
-                causes = computed_from(values).causes
+                causes = causes_of(values)
                 if expression.kind == "set":
                     results.append((Known(frozenset(constants), causes, mutable=True), after))
                 else:
@@ -369,6 +423,12 @@ class Evaluator(ABC):
             else:
                 results.append((Several(tuple(values)), after))
         return results
+
+    @staticmethod
+    def _unaliased(value: Value) -> Value:
+        """What a container keeps of a value: nothing of the contents of what may change elsewhere."""
+        changes = isinstance(value, Known) and value.mutable
+        return Something(value.causes, undecided=True, not_none=True) if changes else value
 
     def _repeated(self, expression: ir.Repeated, state: State, frame: Frame) -> Outcomes:
         inner = state
@@ -442,16 +502,19 @@ class Evaluator(ABC):
 
     def removed_from(self, table: str, at: ast.AST, state: State) -> State:
         """The state after the room was removed from the room table ``table``."""
-        removal = Removal(table, at, state.stored)
+        removal = Removal(table, at)
         return state.note(removals=state.trace.removals | {removal})
 
     # -- exceptions and calls -------------------------------------------------
 
     def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
         """Let the exception ``name`` leave from ``state``."""
+        self.throw(Raised(name, state, causes), frame)
+
+    def throw(self, raised: Raised, frame: Frame) -> None:
+        """Let an exception leave the statement that ``frame`` is at."""
         if frame.handled is not None:
-            state = forget(state, frame.handled, frame.receiver)
-        raised = Raised(name, state, causes)
+            raised = replace(raised, state=forget(raised.state, frame.handled, frame.receiver))
         (self.escaped if frame.raised is None else frame.raised).append(raised)
 
     @abstractmethod
@@ -463,10 +526,22 @@ class Evaluator(ABC):
         """Every result of a call."""
 
 
+def _is_settled(value: Value) -> bool:
+    """Whether nothing unrelated to the status goes into ``value``: running the code always gives the same."""
+    match value:
+        case Known():
+            return True
+        case Several(items=items):
+            return all(_is_settled(item) for item in items)
+        case Pairs(items=pairs):
+            return all(_is_settled(part) for pair in pairs for part in pair)
+        case BoundCall(owner=owner):
+            return _is_settled(owner)
+        case _:
+            return False
+
+
 def forget(state: State, live: frozenset[str], receiver: str | None) -> State:
     """``state`` with every local that is not ``live`` unknown."""
-    env = state.env
-    for name in env.names():
-        if name not in live and name != receiver:
-            env = env.set(name, UNKNOWN)
+    env = state.env.keep(live, receiver)
     return state if env is state.env else replace(state, env=env)

@@ -16,6 +16,7 @@ from kvlint.analysis.removals import related_modules
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT, Env, Object, State, Stored, Value
+from kvlint.semantics.hierarchy import parameters
 from kvlint.analysis.writes import Guard, Write, opens_rooms, surroundings, writes_in
 
 
@@ -112,8 +113,11 @@ def _may_hold(place: Place, subject: Subject, guard: Guard, stored: Stored) -> b
         bound[place.receiver] = Object(place.cls)
     frame = Frame(place.module, place.cls, place.node, 0, receiver=place.receiver)
     state = State(stored, Env(bound))
+    frame.locals = frozenset(argument.arg for argument in parameters(place.node))
     for name in {node.id for node in ast.walk(guard.test) if isinstance(node, ast.Name)} - set(bound):
         values = place.assigned(name)
+        if values:
+            frame.locals |= {name}
         if len(values) == 1:
             for value, after in interpreter.evaluate(lower_expression(values[0]), state, frame)[:1]:
                 state = after.bind(name, value)

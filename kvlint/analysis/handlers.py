@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.threads import Thread, starts_in, takes_in, thread_of, threads_of
+from kvlint.protocol import is_abort_name
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
@@ -31,7 +32,6 @@ class AbortHandler:
     place: Place
     first_line: int
     last_line: int
-    is_whole: bool
     reason: str
 
 
@@ -99,10 +99,11 @@ def _handlers_of(place: Place, marked: dict[ast.AST, str]) -> Iterator[AbortHand
         last = body[-1].end_lineno or body[-1].lineno
         outer_has_it = place.outer is not None and place.node in marked
         if not outer_has_it:
-            yield AbortHandler(place, place.node.lineno, last, True, marked[body[0]])
+            why = "its name says so" if is_abort_name(place.name) else "an abort handler calls it"
+            yield AbortHandler(place, place.node.lineno, last, why)
         return
     for run in _runs(body, marked):
-        yield AbortHandler(place, run[0].lineno, run[-1].end_lineno or run[-1].lineno, False, marked[run[0]])
+        yield AbortHandler(place, run[0].lineno, run[-1].end_lineno or run[-1].lineno, marked[run[0]])
 
 
 def _runs(block: list[ast.stmt], marked: dict[ast.AST, str]) -> Iterator[list[ast.stmt]]:

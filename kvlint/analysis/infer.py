@@ -97,7 +97,7 @@ def enums_in(world: World, module: Module) -> tuple[StatusEnum, ...]:
     if key not in world.memo:
         found: dict[StatusEnum, None] = {}
         tried: set[str] = set()
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.ClassDef):
                 enum = status_enum_of(class_info(world, module, node)) if _is_constant_class(node) else None
                 if enum is not None:
@@ -158,7 +158,7 @@ def _infer_attribute(cls: ClassInfo) -> Subject | None:
     names: set[str] = set()
     for method in methods_of(cls):
         receiver = receiver_name(method.node)
-        for part in ast.walk(method.node):
+        for part in method.owner.module.nodes_of(method.node):
             match part:
                 case ast.Assign(
                     targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)], value=ast.Name(id=name)
@@ -180,7 +180,7 @@ def attribute_subjects(world: World, module: Module) -> tuple[Subject, ...]:
     key = ("attribute subjects", module)
     if key not in world.memo:
         found: dict[tuple[str, StatusEnum], set[str]] = {}
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             match node:
                 case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=value):
                     named = member_named(world, module, value)
@@ -217,7 +217,7 @@ def _evidence(cls: ClassInfo) -> tuple[tuple[str, StatusEnum], ...]:
 
 
 def _evidence_in(cls: ClassInfo, node: Function) -> Iterator[tuple[str, StatusEnum]]:
-    for part in ast.walk(node):
+    for part in cls.module.nodes_of(node):
         match part:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -309,7 +309,7 @@ def _position(node: Function, name: str) -> int:
 
 
 def _compared_with(cls: ClassInfo, node: Function, name: str) -> StatusEnum | None:
-    for part in ast.walk(node):
+    for part in cls.module.nodes_of(node):
         if isinstance(part, ast.Compare):
             sides = [part.left, *part.comparators]
             if any(isinstance(side, ast.Name) and side.id == name for side in sides):
@@ -343,7 +343,7 @@ def _calls_of(cls: ClassInfo, method: str) -> list[tuple[ast.Call, list[tuple[in
     memo = cls.world.memo
     if key not in memo:
         index: dict[str, list[tuple[ast.Call, list[tuple[int | str, ast.expr]]]]] = {}
-        for node in ast.walk(cls.module.tree):
+        for node in cls.module.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 arguments: list[tuple[int | str, ast.expr]] = list(enumerate(node.args))
                 arguments.extend((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
@@ -368,7 +368,7 @@ def _writer_names(cls: ClassInfo, subject: Subject) -> set[str]:
         more = {
             method.node.name
             for method in methods
-            if method.node.name not in names and _passes_on(method.node, names, subject, cls)
+            if method.node.name not in names and _passes_on(method.node, names, subject, method.owner)
         }
         if not more:
             return names

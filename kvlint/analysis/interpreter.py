@@ -74,8 +74,10 @@ class Interpreter(Caller):
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state``, each with its state."""
         exits = Exits()
+        decisive, assigned, live = self._facts(function)
+        frame.locals = frame.locals | assigned | frozenset(function.parameters)
         if self.in_worker:
-            state = self._prepared(function, state, frame)
+            frame.decisive, frame.live = decisive, live
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
         ends = self.block(function.body, [state], frame, exits, after)
         return list(dict.fromkeys([*exits.returns, *((NONE, end) for end in ends)]))
@@ -91,12 +93,6 @@ class Interpreter(Caller):
     def followed(self, function: ir.Function) -> frozenset[str]:
         """The locals of ``function`` that can matter on a worker's path."""
         return self._facts(function)[0]
-
-    def _prepared(self, function: ir.Function, state: State, frame: Frame) -> State:
-        """``state`` with all locals of ``function`` unknown but bound; the frame learns which of them to follow."""
-        frame.decisive, assigned, frame.live = self._facts(function)
-        unbound = [name for name in assigned if state.env.get(name) is None]
-        return replace(state, env=state.env.set_all(unbound, UNKNOWN))
 
     def block(
         self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After
@@ -136,11 +132,8 @@ class Interpreter(Caller):
     def _context(self, state: State, frame: Frame) -> Context:
         receiver = frame.receiver
         holder = state.env.get(receiver) if receiver else None
-        items = frozenset(
-            name for name in state.env.names() if isinstance(value := state.env.get(name), Item) and not value.part
-        )
         cls = holder.cls if isinstance(holder, Object) else None
-        return Context(self.subject, frame.module, cls, frame.defined_in, receiver, items)
+        return Context(self.subject, frame.module, cls, frame.defined_in, receiver, state.env.items)
 
     def _can(self, block: ir.Block, after: After, state: State, frame: Frame) -> bool:
         return self.reach.can(block, after, self._context(state, frame))
@@ -214,7 +207,7 @@ class Interpreter(Caller):
         name = "?"
         if isinstance(named, ir.Name | ir.Attribute):
             name = named.id if isinstance(named, ir.Name) else named.name
-        if isinstance(named, ir.Name) and state.env.get(named.id) is not None:
+        if isinstance(named, ir.Name) and named.id in frame.locals:
             name = frame.caught
         for _, end in self.evaluate(value, state, frame):
             self.raise_(name, end, frame, end.tested)

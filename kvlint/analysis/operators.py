@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kvlint.analysis.values import (
-    STATUS,
     Item,
     Key,
     Known,
+    Local,
     Object,
+    Pairs,
+    Several,
     Something,
+    StatusTable,
     Value,
     causes_of,
     computed_from,
+    with_causes,
 )
-from kvlint.semantics.constants import Constant, Member
+from kvlint.semantics.constants import Constant, ConstantDict, Member
 
 
 class RaisesError(Exception):
@@ -31,12 +36,18 @@ class RaisesError(Exception):
 def truth(value: Value) -> bool | None:
     """Whether ``value`` is true, None where that is open."""
     match value:
-        case Known(value=Member(mixed=True, value=inner)):
-            return bool(inner)
-        case Known(value=Member()):
-            return True
+        case Known(value=Member() as member):
+            if member.overloads & {"__bool__", "__len__"}:
+                return None
+            return bool(member.value) if member.mixed else True
+        case Known(value=ConstantDict(entries=entries)):
+            return bool(entries)
         case Known(value=constant):
             return bool(constant)
+        case Something(truth=answer):
+            return answer
+        case Several(items=items) | Pairs(items=items):
+            return bool(items)
         case Object() | Item(part=False):
             return True
         case _:
@@ -48,7 +59,7 @@ def is_none(value: Value) -> bool | None:
     match value:
         case Known(value=constant):
             return constant is None
-        case Something(not_none=True) | Object() | Key() | Item(part=False):
+        case Something(not_none=True) | Object() | Key() | Item(part=False) | Several() | Pairs() | Local() | StatusTable():
             return False
         case _:
             return None
@@ -60,12 +71,45 @@ def equal(left: Constant, right: Constant) -> bool:
 
 
 def _plain(value: Constant) -> object:
-    return value.value if isinstance(value, Member) and value.mixed else value
+    match value:
+        case Member(mixed=True, value=inner):
+            return inner
+        case tuple():
+            return tuple(_plain(item) for item in value)
+        case frozenset():
+            return frozenset(_plain(item) for item in value)
+        case ConstantDict(entries=entries):
+            return frozenset({_plain(key): _plain(held) for key, held in entries}.items())
+        case _:
+            return value
+
+
+def _overloads(value: Constant, *names: str) -> bool:
+    """Whether a member in ``value`` has its own idea of one of the operators ``names``."""
+    match value:
+        case Member(overloads=overloads):
+            return bool(overloads.intersection(names))
+        case tuple() | frozenset():
+            return any(_overloads(item, *names) for item in value)
+        case ConstantDict(entries=entries):
+            return any(_overloads(item, *names) for entry in entries for item in entry)
+        case _:
+            return False
+
+
+def lookup(items: ConstantDict, key: Constant) -> Constant:
+    """``items[key]``; raises RaisesError where Python would."""
+    for known, held in reversed(items.entries):
+        if equal(known, key):
+            return held
+    raise RaisesError("KeyError")
 
 
 def _contains(items: Constant, value: Constant) -> bool:
     if isinstance(items, tuple | frozenset):
         return any(equal(item, value) for item in items)
+    if isinstance(items, ConstantDict):
+        return any(equal(key, value) for key, _ in items.entries)
     if isinstance(items, str) and isinstance(value, str):
         return value in items
     if isinstance(items, bytes) and isinstance(value, bytes | int):
@@ -89,8 +133,9 @@ def compare(spelling: str, left: Value, right: Value) -> Value:
         if answer is not None:
             return Known(answer == (spelling == "is"), causes)
         return computed_from((left, right))
-    if isinstance(left, Known) and isinstance(right, Known) and not (left.mutable and spelling != "in"):
-        return Known(_compare_constants(spelling, left.value, right.value), causes)
+    if isinstance(left, Known) and isinstance(right, Known) and (spelling in {"in", "not in"} or not _is_mutable(left, right)):
+        answer = _compare_constants(spelling, left.value, right.value)
+        return computed_from((left, right)) if answer is None else Known(answer, causes)
     if spelling in {"==", "!="} and isinstance(right, Known) and right.value is None and is_none(left) is False:
         return Known(spelling == "!=", causes)
     if isinstance(left, Key) and isinstance(right, Key) and spelling in {"==", "!="}:
@@ -98,25 +143,40 @@ def compare(spelling: str, left: Value, right: Value) -> Value:
     return computed_from((left, right))
 
 
-def _compare_constants(spelling: str, left: Constant, right: Constant) -> bool:
+def _is_mutable(*values: Known) -> bool:
+    """Whether a list, set or dict is among ``values``: lists are kept as tuples, which never equal them."""
+    return any(value.mutable for value in values)
+
+
+def _compare_constants(spelling: str, left: Constant, right: Constant) -> bool | None:
     match spelling:
-        case "==":
-            return equal(left, right)
-        case "!=":
-            return not equal(left, right)
-        case "is":
-            return type(left) is type(right) and left == right
-        case "is not":
-            return not (type(left) is type(right) and left == right)
-        case "in":
-            return _contains(right, left)
-        case "not in":
-            return not _contains(right, left)
+        case "is" | "is not":
+            same = _is_same(left, right)
+            return None if same is None else same == (spelling == "is")
+        case "==" | "!=" | "in" | "not in":
+            if _overloads((left, right), "__eq__", "__ne__"):
+                return None
+            found = equal(left, right) if spelling in {"==", "!="} else _contains(right, left)
+            return found == (spelling in {"==", "in"})
         case _:
-            try:
-                return bool(_ORDER[spelling](_plain(left), _plain(right)))
-            except TypeError as error:
-                raise RaisesError("TypeError") from error
+            return _is_ordered(spelling, left, right)
+
+
+def _is_same(left: Constant, right: Constant) -> bool | None:
+    if type(left) is not type(right) or left != right:
+        return False
+    return True if left is None or isinstance(left, bool | int | str | Member) else None
+
+
+def _is_ordered(spelling: str, left: Constant, right: Constant) -> bool | None:
+    if _overloads((left, right), "__lt__", "__le__", "__gt__", "__ge__"):
+        return None
+    try:
+        if isinstance(left, ConstantDict) or isinstance(right, ConstantDict):
+            raise RaisesError("TypeError")
+        return bool(_ORDER[spelling](_plain(left), _plain(right)))
+    except TypeError as error:
+        raise RaisesError("TypeError") from error
 
 
 _ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
@@ -154,17 +214,28 @@ def builtin(name: str, arguments: Sequence[Value]) -> Value | None:
 
 
 def _extreme(name: str, arguments: Sequence[Value]) -> Value:
-    if len(arguments) == 1 and isinstance(arguments[0], Known) and isinstance(arguments[0].value, tuple):
-        causes = arguments[0].causes
-        arguments = [Known(item, causes) for item in arguments[0].value]
-    constants = [argument.value for argument in arguments if isinstance(argument, Known)]
-    if not arguments or len(constants) != len(arguments):
+    given = list(arguments)
+    match given:
+        case [Known(value=tuple() | frozenset() as items, causes=causes)]:
+            given = [Known(item, causes) for item in items]
+            if not given:
+                raise RaisesError("ValueError")
+        case [Several(items=parts, causes=causes)]:
+            given = [with_causes(part, causes) for part in parts]
+        case [_]:
+            return computed_from(arguments)
+        case _:
+            pass
+    constants = [argument.value for argument in given if isinstance(argument, Known)]
+    if not given or len(constants) != len(given):
         return computed_from(arguments)
     best = constants[0]
     for candidate in constants[1:]:
-        if _compare_constants(">" if name == "max" else "<", candidate, best):
-            best = candidate
-    return Known(best, causes_of(arguments))
+        answer = _is_ordered(">" if name == "max" else "<", candidate, best)
+        if answer is None:
+            return computed_from(arguments)
+        best = candidate if answer else best
+    return Known(best, causes_of(given))
 
 
 def _convert(name: str, arguments: Sequence[Value]) -> Value:
@@ -175,14 +246,10 @@ def _convert(name: str, arguments: Sequence[Value]) -> Value:
         if name == "bool" and (answer := truth(argument)) is not None:
             return Known(answer, argument.causes)
         if name in {"tuple", "list"} and not isinstance(argument, Known):
-            return Something(argument.causes, _is_undecided(argument), not_none=True)
+            return replace(computed_from((argument,)), not_none=True)
         if isinstance(argument, Known):
             return _convert_constant(name, argument)
     return computed_from(arguments)
-
-
-def _is_undecided(value: Value) -> bool:
-    return STATUS in value.causes or (isinstance(value, Something) and value.undecided)
 
 
 def _convert_constant(name: str, argument: Known) -> Value:

@@ -21,7 +21,7 @@ _REASON = "The transfer was dropped: the metadata of the room is gone"
 
 def spelled(world: World, module: Module, enum: StatusEnum) -> str | None:
     """How ``module`` names the enum's class (``KVPoll``, ``base.KVPoll``), None where it does not."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute):
             found = member_named(world, module, node)
             if found is not None and found[0] is enum:

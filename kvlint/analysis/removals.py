@@ -14,7 +14,7 @@ from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.runs import run_once
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
-from kvlint.analysis.values import ABSENT, UNDECIDED, Removal, State, Stored
+from kvlint.analysis.values import ABSENT, UNDECIDED, State, Stored
 from kvlint.analysis.writes import writes_in
 from kvlint.protocol import words_of
 from kvlint.semantics.hierarchy import ClassInfo
@@ -194,13 +194,9 @@ def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach
     subject = subject_of(cls)
     if subject is None:
         return Verdict.UNKNOWN, "no status table is known here"
-    verdicts: list[tuple[Verdict, str]] = []
-    for root in _roots(place):
-        outcome = run_once(root, subject, reach)
-        for state in (*outcome.ends, *outcome.rounds):
-            for removal in state.trace.removals:
-                if removal.at is node and removal.table == table:
-                    verdicts.append(_judge_end(state, removal, root, subject, cls))
+    ends = [end for root in _roots(place) for end in _ends(root, node, table, subject, reach)]
+    ends.sort(key=lambda end: end[0].stored is ABSENT)  # what happens to a live room is the better evidence
+    verdicts = [_judge_end(state, root, subject, cls) for state, root in ends]
     if not verdicts:
         return Verdict.UNKNOWN, "no path to it was found"
     for wanted in (Verdict.UNSAFE, Verdict.UNKNOWN):
@@ -209,6 +205,17 @@ def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach
                 return verdict, reason
     reasons = list(dict.fromkeys(reason for _, reason in verdicts))
     return Verdict.SAFE, "; ".join(sorted(reasons))
+
+
+def _ends(
+    root: Place, node: ast.AST, table: str, subject: Subject, reach: Reach
+) -> Iterator[tuple[State, Place]]:
+    """The ways in which a run of ``root`` ends after the removal ``node``."""
+    outcome = run_once(root, subject, reach)
+    for state in (*outcome.ends, *outcome.rounds):
+        for removal in state.trace.removals:
+            if removal.at is node and removal.table == table:
+                yield state, root
 
 
 def _roots(place: Place) -> list[Place]:
@@ -242,9 +249,7 @@ def _callers(place: Place) -> list[Place]:
     return list(dict.fromkeys(known.get(place.node, ())))
 
 
-def _judge_end(
-    state: State, removal: Removal, root: Place, subject: Subject, cls: ClassInfo
-) -> tuple[Verdict, str]:
+def _judge_end(state: State, root: Place, subject: Subject, cls: ClassInfo) -> tuple[Verdict, str]:
     """Whether the room has ended for good when the function that removed it is through with it."""
     enum = subject.enum
     if state.stored is ABSENT:
@@ -255,7 +260,7 @@ def _judge_end(
                 f"the worker's late write of {written} brings the cleared room back as {outcome}, without metadata "
                 f"({writer.method.owner.name}.{writer.name})"
             )
-    if state.trace.cleared or (state.stored is ABSENT and removal.stored is not ABSENT):
+    if state.trace.cleared:
         return Verdict.SAFE, "the room's status is removed together with it"
     if state.stored is UNDECIDED:
         return Verdict.UNKNOWN, "the stored status could not be followed"

@@ -51,11 +51,16 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Something:
-    """Any value.  ``undecided``: a function of the status that could not be computed, so branching on it is a guess."""
+    """Any value.
+
+    ``undecided``: a function of the status that could not be computed, so
+    branching on it is a guess; ``truth`` is known where a branch was taken on it.
+    """
 
     causes: Causes = NO_CAUSES
     undecided: bool = False
     not_none: bool = False
+    truth: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,14 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """A dict display that is not all constants."""
+
+    items: tuple[tuple[Value, Value], ...]
+    causes: Causes = NO_CAUSES
+
+
+@dataclass(frozen=True, slots=True)
 class Local:
     """A nested function or lambda of the frame ``frame``."""
 
@@ -151,6 +164,7 @@ Value = (
     | Field
     | Global
     | Several
+    | Pairs
     | Local
     | BoundCall
 )
@@ -170,6 +184,8 @@ def causes_of(values: Iterable[Value]) -> Causes:
         union |= value.causes
         if isinstance(value, Several):
             union |= causes_of(value.items)
+        elif isinstance(value, Pairs):
+            union |= causes_of(part for pair in value.items for part in pair)
     return union
 
 
@@ -177,40 +193,86 @@ def computed_from(values: Iterable[Value]) -> Something:
     """The unknown result of an operation on ``values``."""
     values = list(values)
     causes = causes_of(values)
-    undecided = STATUS in causes or any(isinstance(value, Something) and value.undecided for value in values)
-    return Something(causes, undecided)
+    return Something(causes, STATUS in causes or any(_is_undecided(value) for value in values))
+
+
+def _is_undecided(value: Value) -> bool:
+    match value:
+        case Something(undecided=undecided):
+            return undecided
+        case Several(items=items):
+            return any(_is_undecided(item) for item in items)
+        case Pairs(items=pairs):
+            return any(_is_undecided(part) for pair in pairs for part in pair)
+        case BoundCall(owner=owner):
+            return _is_undecided(owner)
+        case _:
+            return False
+
+
+def carries(value: Value) -> bool:
+    """Whether code that gets hold of ``value`` can reach the status through it."""
+    match value:
+        case Object() | Super() | StatusTable() | Local():
+            return True
+        case BoundCall(owner=owner):
+            return carries(owner)
+        case Several(items=items):
+            return any(carries(item) for item in items)
+        case Pairs(items=pairs):
+            return any(carries(part) for pair in pairs for part in pair)
+        case _:
+            return False
 
 
 class Env:
-    """An immutable mapping of names to values with a cached hash."""
+    """An immutable mapping of names to values with a cached hash; a name bound to UNKNOWN is not kept."""
 
-    __slots__ = ("_hash", "_values")
+    __slots__ = ("_hash", "_items", "_values")
 
     def __init__(self, values: dict[str, Value] | None = None) -> None:
         self._values = values or {}
         self._hash: int | None = None
+        self._items: frozenset[str] | None = None
 
     def get(self, name: str) -> Value | None:
-        """The value of ``name``, None where it is unbound."""
+        """What is known of ``name``, None where that is nothing."""
         return self._values.get(name)
 
     def set(self, name: str, value: Value) -> Env:
         """A copy with ``name`` bound."""
         known = self._values.get(name)
+        if value == UNKNOWN:
+            if known is None:
+                return self
+            return Env({kept: other for kept, other in self._values.items() if kept != name})
         if known is value or known == value:
             return self
         return Env({**self._values, name: value})
 
+    def keep(self, names: frozenset[str], receiver: str | None) -> Env:
+        """A copy that knows only ``names`` and the receiver."""
+        if all(name in names or name == receiver for name in self._values):
+            return self
+        return Env({name: value for name, value in self._values.items() if name in names or name == receiver})
+
     def names(self) -> Iterator[str]:
-        """The bound names."""
+        """The names that something is known of."""
         return iter(tuple(self._values))
 
-    def set_all(self, names: Iterable[str], value: Value) -> Env:
-        """A copy with all of ``names`` bound to one value."""
-        return Env({**self._values, **dict.fromkeys(names, value)})
+    @property
+    def items(self) -> frozenset[str]:
+        """The names that hold a work item."""
+        if self._items is None:
+            self._items = frozenset(
+                name for name, value in self._values.items() if isinstance(value, Item) and not value.part
+            )
+        return self._items
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Env) and (self is other or self._values == other._values)
+        return self is other or (
+            isinstance(other, Env) and hash(self) == hash(other) and self._values == other._values
+        )
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -239,11 +301,10 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One execution of a removal from a room table, with the status stored at that moment."""
+    """A removal from a room table that was executed."""
 
     table: str
     at: ast.AST
-    stored: Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,4 +353,5 @@ class State:
 
 def distinct(states: Iterable[State]) -> list[State]:
     """``states`` without repetitions, in order."""
-    return list(dict.fromkeys(states))
+    listed = list(states)
+    return listed if len(listed) < 2 else list(dict.fromkeys(listed))

@@ -37,7 +37,7 @@ def inspect(
         describe(config)
     found = discovered(selection, config)
     inspection = engine.inspect(found.targets, config, named=selection.paths)
-    text = render(inspection.files, output_format, without=inspection.without, colour=colour_for(output))
+    text = render(inspection.files, output_format, colour=colour_for(output))
     emit(text, output)
     warn(found.warnings + inspection.warnings)
     admit(inspection.crashes, verbose)

@@ -7,25 +7,17 @@ from collections.abc import Sequence
 from kvlint.report import inspect_json, inspect_text
 from kvlint.report.inspect_build import file_model
 from kvlint.report.model import Inspected
-from kvlint.source.display import printable
 
 
-def render(
-    inspected: Sequence[Inspected], output_format: str, *, without: Sequence[str] = (), colour: bool = False
-) -> str:
+def render(inspected: Sequence[Inspected], output_format: str, *, colour: bool = False) -> str:
     """The facts of all files, as ``text`` or ``json``.
 
-    ``without`` are display paths of files that were asked for by name and are
-    no candidates; a candidate that turns out to speak of no protocol is
-    mentioned only if it was asked for by name, too.  Empty text means that no
-    file speaks of one and none was named.
+    A file that turns out to speak of no protocol is mentioned only if it was
+    asked for by name, so that the text may be empty.
     """
-    models = [file_model(item) for item in inspected]
-    spoken = [model for model in models if model.speaks or model.takes_part]
-    silent = {model.path for model, item in zip(models, inspected, strict=True) if item.is_named} - {
-        model.path for model in spoken
-    }
-    missing = sorted(silent | {printable(path) for path in without})
+    models = [(file_model(item), item.is_named) for item in inspected]
+    speaking = [model for model, _ in models if model.speaks]
+    silent = [model.path for model, is_named in models if is_named and not model.speaks]
     if output_format == "json":
-        return inspect_json.render(spoken, missing)
-    return inspect_text.render(spoken, missing, colour)
+        return inspect_json.render(speaking, silent)
+    return inspect_text.render(speaking, silent, colour)

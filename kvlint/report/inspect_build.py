@@ -1,4 +1,4 @@
-"""From a module's facts to the model that ``kvlint inspect`` renders: questions to the analysis, no analysis of its own."""
+"""From a module's facts to the model that ``kvlint inspect`` renders: it asks the analysis and adds none of its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 
 from kvlint.analysis.access import accesses
-from kvlint.analysis.facts import Facts
 from kvlint.analysis.handlers import Root, abort_handlers, thread_roots, threads_by_function
-from kvlint.analysis.infer import Writer, subject_of, writer_of
+from kvlint.analysis.infer import Writer, carries_live_statuses, subject_of, writer_of
 from kvlint.analysis.places import Place
 from kvlint.analysis.plans import failure_recorder
 from kvlint.analysis.removals import RemovalSite, Verdict
@@ -48,12 +47,13 @@ from kvlint.report.inspect_model import (
     WriterModel,
 )
 from kvlint.report.model import Inspected
+from kvlint.semantics.constants import Member as EnumMember
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Module
 from kvlint.source.display import printable
 
 _ROLES = {
-    Thread.WORKER: "takes items, concludes none",
+    Thread.WORKER: "takes items; concludes none as far as is known",
     Thread.LISTENER: "receives messages",
     Thread.BACKGROUND: "runs beside the others",
     Thread.SCHEDULER: "is called by the scheduler",
@@ -87,7 +87,7 @@ class _Builder:
             writes=writes,
             threads=tuple(self._runner(root) for root in thread_roots(facts.world, facts.module)),
             abort_handlers=tuple(
-                AbortModel(handler.place.qualified, handler.first_line, handler.last_line, handler.is_whole, handler.reason)
+                AbortModel(handler.place.qualified, handler.first_line, handler.last_line, handler.reason)
                 for handler in abort_handlers(facts.world, facts.module)
             ),
             removals=catalogues,
@@ -112,9 +112,7 @@ class _Builder:
         return Spot(printable(self._names.of(module.path, self._facts.path)), line, printable(brief))
 
     def _named(self, method: Method, detail: str = "") -> Named:
-        return Named(
-            method.owner.name, method.node.name, self._spot(method.node.lineno, method.owner.module), detail
-        )
+        return Named(method.owner.name, method.node.name, self._spot(method.node.lineno, method.owner.module), detail)
 
     def _threads_of(self, place: Place) -> tuple[str, ...]:
         kinds = self._threads.get(place.node, frozenset())
@@ -128,7 +126,8 @@ class _Builder:
         letters = enum.letters()
 
         def member(name: str) -> Member:
-            value = repr(enum.value(name))
+            held = enum.value(name)
+            value = repr(held.value if isinstance(held, EnumMember) else held)
             if name in enum.failures:
                 return Member(name, value, letters[name], "failure")
             if name in enum.successes:
@@ -151,7 +150,7 @@ class _Builder:
             attribute=subject.attribute,
             bases=tuple(entry.name for entry in cls.family()[1:]),
             missing_bases=cls.missing_bases,
-            writers=tuple(self._named(writer.method, writer.table.notation) for writer in reached if writer.primary),
+            writers=tuple(self._named(writer.method, _what_it_does(writer)) for writer in reached if writer.primary),
             passing_on=tuple(self._named(writer.method) for writer in reached if not writer.primary),
             readers=tuple(self._named(method) for method in readers_of(cls)),
             recorder=None if recording is None else self._named(recording),
@@ -194,6 +193,7 @@ class _Builder:
                 threads=self._threads_of(write.place),
                 statuses=write.members,
                 attribute=write.subject.attribute,
+                kind=write.subject.kind,
                 direct=write.writer is None,
                 passed_on=is_passed_on(write),
             )
@@ -284,14 +284,17 @@ class _Builder:
         if STATUS in drop.causes:
             return False, "the status that it reads need not be terminal"
         cls = drop.worker.holder
-        tables = sorted(drop.causes)
-        sites = [site for table in tables for site in self._facts.removals(table, cls)] if cls is not None else []
+        tables = " or ".join(sorted(drop.causes))
+        sites = [site for table in drop.causes for site in self._facts.removals(table, cls)] if cls is not None else []
+        unknown = sum(site.verdict is Verdict.UNKNOWN for site in sites)
         if not sites:
-            return True, f"no removal from {' or '.join(tables)} is known"
-        open_ = sum(site.verdict is Verdict.UNKNOWN for site in sites)
-        if open_:
-            return True, f"no removal from {' or '.join(tables)} is known to be unsafe, {open_} of {len(sites)} is undecided"
-        return True, f"every removal from {' or '.join(tables)} implies that the room has ended"
+            return True, f"no removal from {tables} is known"
+        if unknown:
+            return (
+                True,
+                f"no removal from {tables} is known to be unsafe, {unknown} of {len(sites)} could not be decided",
+            )
+        return True, f"every removal from {tables} implies that the room has ended"
 
     # -- what is not known ------------------------------------------------------------
 
@@ -310,9 +313,7 @@ class _Builder:
                 yield Undecided("cell", Spot(writer.path, writer.line, ""), what)
         for write in writes:
             if not write.statuses and not write.passed_on:
-                yield Undecided(
-                    "write", Spot(self._display, write.line, ""), f"which status {write.function} writes"
-                )
+                yield Undecided("write", Spot(self._display, write.line, ""), f"which status {write.function} writes")
         for catalogue in catalogues:
             for site in catalogue.sites:
                 if site.verdict == Verdict.UNKNOWN.value:
@@ -326,29 +327,28 @@ def _cause(cause: str) -> str:
 
 def _notes(writer: Writer, stored: str, row: dict[str, CellModel]) -> Iterator[str]:
     """What a reviewer would remark on a row of a transition table."""
-    enum, table = writer.subject.enum, writer.table
-    if stored == ABSENT:
-        born = [written for written, cell in row.items() if _becomes(cell, {ABSENT})]
-        if born:
-            yield f"{_listed(born)} creates a room"
-    over = [(written, outcome) for name, written, outcome in table.overwritten() if name == stored]
+    letters = writer.subject.enum.letters()
+
+    def letters_of(names: Iterable[str]) -> str:
+        return " ".join(letters[name] for name in dict.fromkeys(names))
+
+    changed = [written for written, cell in row.items() if cell.outcomes is not None and cell.outcomes != (stored,)]
+    over = [written for name, written, _ in writer.table.overwritten() if name == stored]
+    lost = [written for name, written in writer.table.lost_failures() if name == stored]
+    raising = [written for written, cell in row.items() if cell.raises]
+    if stored == ABSENT and changed:
+        yield f"created by {letters_of(changed)}"
     if over:
-        written = list(dict.fromkeys(name for name, _ in over))
-        yield f"{_listed(written)} replaces {stored}"
-    lost = [written for name, written in table.lost_failures() if name == stored]
+        yield f"replaced by {letters_of(over)}"
     if lost:
-        yield f"{_listed(lost)} is lost"
-    if enum.terminals and stored in enum.terminals and not over:
-        kept = all(not _becomes(cell, {stored}) for cell in row.values())
-        if kept and all(cell.outcomes is not None for cell in row.values()):
-            yield "final"
-    if any(cell.raises for cell in row.values()):
-        yield f"{_listed([written for written, cell in row.items() if cell.raises])} may raise"
+        yield f"loses {letters_of(lost)}"
+    if stored in writer.subject.enum.terminals and not changed and all(cell.outcomes for cell in row.values()):
+        yield "final"
+    if raising:
+        yield f"may raise on {letters_of(raising)}"
 
 
-def _becomes(cell: CellModel, same: set[str]) -> bool:
-    return cell.outcomes is not None and not set(cell.outcomes) <= same
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+def _what_it_does(writer: Writer) -> str:
+    if writer.subject.kind == "attribute" and not carries_live_statuses(writer):
+        return "not judged: nothing here gives it live statuses and failures"
+    return writer.table.notation

@@ -47,8 +47,8 @@ def _writer(writer: WriterModel) -> dict[str, Any]:
 
 
 def _plain(noun: Noun) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(noun)
-    return _without_briefs(document)
+    document: dict[str, Any] = _without_briefs(msgspec.to_builtins(noun))
+    return document
 
 
 def _without_briefs(value: Any) -> Any:

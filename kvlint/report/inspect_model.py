@@ -114,13 +114,17 @@ class WriterModel(Noun, frozen=True):
 
 
 class WriteModel(Noun, frozen=True):
-    """A place that writes a status; ``statuses`` is empty where that could not be told or is ``passed_on``."""
+    """A place that writes a status; ``statuses`` is empty where that could not be told or is ``passed_on``.
+
+    ``kind`` is that of a `Keeper`; ``direct`` where no writer is called.
+    """
 
     line: int
     function: str
     threads: tuple[str, ...]
     statuses: tuple[str, ...]
     attribute: str
+    kind: str
     direct: bool
     passed_on: bool
 
@@ -141,7 +145,6 @@ class AbortModel(Noun, frozen=True):
     function: str
     line: int
     end_line: int
-    is_whole: bool
     reason: str
 
 
@@ -219,10 +222,10 @@ class FileModel(Noun, frozen=True):
     @property
     def speaks(self) -> bool:
         """Whether the file has to do with a status protocol at all."""
-        return bool(self.enums or self.classes or self.writes)
+        return bool(self.enums) or self.takes_part
 
     @property
     def takes_part(self) -> bool:
         """Whether it does more than mention statuses."""
-        defined = any(enum.is_defined_here for enum in self.enums)
-        return bool(defined or self.classes or self.writes or any(item.kind == "base" for item in self.undecided))
+        in_doubt = any(item.kind == "base" for item in self.undecided)
+        return in_doubt or bool(self.classes or self.writes or any(enum.is_defined_here for enum in self.enums))

@@ -25,8 +25,9 @@ from kvlint.source.display import one_line
 
 _VERDICTS = {"unsafe": RED, "unknown": YELLOW, "safe": ""}
 _TOUCHES = {"read": "r", "written": "w", "removed": "d"}
-_UNDECIDED = {"base": "base", "cell": "table", "removal": "removal", "write": "write"}
+_UNDECIDED = {"base": "base", "cell": "table", "write": "write"}
 _EDGE = "  "
+_WIDTH = 110  # beyond which a removal's reason gets a line of its own
 _Table = Sequence[Sequence[str]]
 
 
@@ -35,22 +36,22 @@ def render(models: Sequence[FileModel], without: Sequence[str], colour: bool) ->
     blocks = ["\n".join(_file(model, colour)) + "\n" for model in models if model.takes_part]
     mentions = [model for model in models if not model.takes_part]
     tail = [f"{one_line(path)}: no status protocol\n" for path in without]
-    tail += (
-        f"{one_line(model.path)}: mentions {', '.join(enum.name for enum in model.enums)}, keeps and writes no status\n"
-        for model in mentions
-    )
+    for model in mentions:
+        enums = " and ".join(enum.name for enum in model.enums)
+        tail.append(f"{one_line(model.path)}: mentions {enums}, keeps and writes no status\n")
     return "\n".join([*blocks, *(["".join(tail)] if tail else [])])
 
 
 def _file(model: FileModel, colour: bool) -> Iterator[str]:
     yield paint(one_line(model.path), BOLD, colour)
+    judged = [writer for writer in model.writers if writer.judged]
     sections = (
         *(_enum(enum) for enum in model.enums),
-        *(_keeper(keeper) for keeper in model.classes),
-        *(_writer(writer, colour) for writer in model.writers if writer.judged),
-        _section("Status writes, by thread", _writes(model)),
-        _section("Threads", _threads(model)),
-        _section("Abort handlers", _aborts(model)),
+        *(_keeper(keeper, judged) for keeper in model.classes),
+        *(_writer(writer, colour) for writer in judged),
+        *_writes(model),
+        _section("Threads (what none of them reaches counts as the scheduler's)", _threads(model)),
+        _section("Abort handlers, and the functions that they call", _aborts(model)),
         *(_catalogues(model, colour)),
         *_dicts(model),
         _drops(model, colour),
@@ -74,7 +75,8 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 def _aligned(rows: _Table) -> list[str]:
     """Rows as lines; every column but the last is as wide as its widest cell."""
-    widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(max(map(len, rows), default=0))]
+    columns = range(max(map(len, rows), default=0))
+    widths = [max(len(row[column]) for row in rows if column < len(row)) for column in columns]
     return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]
 
 
@@ -86,24 +88,25 @@ def _at(spot: Spot) -> str:
 
 
 def _enum(enum: Enum) -> Iterator[str]:
-    where = "" if enum.is_defined_here else "  mentioned here"
-    yield f"Status enum {enum.name}  {_at(enum.spot)}{where}"
+    yield f"Status enum {enum.name}  {_at(enum.spot)}"
     yield from _aligned([(member.letter, member.name, member.value, member.role) for member in enum.members])
     if not enum.has_failure:
         yield "no member is a failure: nothing can be said of failures that get lost"
 
 
-def _keeper(keeper: Keeper) -> Iterator[str]:
+def _keeper(keeper: Keeper, writers: Sequence[WriterModel]) -> Iterator[str]:
     what = f"keeps {keeper.enum} per room in {keeper.attribute}"
     if keeper.kind == "attribute":
         what = f"keeps its own {keeper.enum} in {keeper.attribute}"
     yield f"{keeper.name}  {_at(keeper.spot)}  {what}"
     rows = [("bases", ", ".join(keeper.bases))] if keeper.bases else []
-    rows += [("not found", f"{base}: methods behind it are unknown, nothing is guessed") for base in keeper.missing_bases]
-    rows += [("writer", f"{_method(keeper, method)}  {method.detail}") for method in keeper.writers]
+    rows += [("not found", f"{base}: its methods are unknown, nothing is guessed") for base in keeper.missing_bases]
+    for method in keeper.writers:
+        is_below = any((writer.cls, writer.line) == (method.cls, method.spot.line) for writer in writers)
+        rows.append(("writer", f"{_method(keeper, method)}  {'table below' if is_below else method.detail}"))
     if not keeper.writers:
         rows.append(("writer", "none found"))
-    rows += _rows(keeper, "passes on", keeper.passing_on)
+    rows += _rows(keeper, "hands on", keeper.passing_on)
     rows += _rows(keeper, "reader", keeper.readers)
     rows += _rows(keeper, "recorder", (keeper.recorder,) if keeper.recorder is not None else ())
     rows += _rows(keeper, "concludes", keeper.helpers)
@@ -137,18 +140,21 @@ def _writer(writer: WriterModel, colour: bool) -> Iterator[str]:
         yield f"{row.letter} {name:{wide}}  {symbols}   {notes}".rstrip()
 
 
-def _writes(model: FileModel) -> list[str]:
-    """Per attribute and thread, each status with the lines that write it."""
-    grouped: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for write in model.writes:
-        for thread in write.threads:
-            grouped.setdefault((write.attribute, thread), {}).setdefault(_status(write), []).append(f":{write.line}")
-    several = len({attribute for attribute, _ in grouped}) > 1
-    rows = []
-    for (attribute, thread), statuses in grouped.items():
-        listed = "; ".join(f"{status} {' '.join(lines)}" for status, lines in statuses.items())
-        rows.append((*((attribute,) if several else ()), thread, listed))
-    return _aligned(sorted(rows)) if rows else []
+def _writes(model: FileModel) -> Iterator[Iterator[str]]:
+    """Per place that keeps a status and per thread, each status with the lines that write it."""
+    for attribute, kind in dict.fromkeys((write.attribute, write.kind) for write in model.writes):
+        grouped: dict[str, dict[str, list[str]]] = {}
+        for write in model.writes:
+            if (write.attribute, write.kind) == (attribute, kind):
+                for thread in write.threads:
+                    grouped.setdefault(thread, {}).setdefault(_status(write), []).append(f":{write.line}")
+        rows = [
+            (thread if index == 0 else "", status, " ".join(lines))
+            for thread in sorted(grouped, key=_rank)
+            for index, (status, lines) in enumerate(grouped[thread].items())
+        ]
+        what = attribute if kind == "table" else f"the attribute {attribute} of records"
+        yield _section(f"Writes to {what}, by thread", _aligned(rows))
 
 
 def _status(write: WriteModel) -> str:
@@ -163,8 +169,9 @@ def _status(write: WriteModel) -> str:
 def _threads(model: FileModel) -> list[str]:
     rows = []
     for runner in model.threads:
-        started = "".join(f", started :{line}" for line in runner.started)
+        started = f", started {' '.join(f':{line}' for line in runner.started)}" if runner.started else ""
         rows.append((runner.thread, f"{runner.function}  {_at(runner.spot)}", runner.role + started))
+    rows.sort(key=lambda row: _rank(row[0]))
     return _aligned(rows)
 
 
@@ -172,8 +179,8 @@ def _aborts(model: FileModel) -> list[str]:
     rows = []
     for handler in model.abort_handlers:
         lines = f":{handler.line}" if handler.line == handler.end_line else f":{handler.line}-{handler.end_line}"
-        rows.append((lines, handler.function, "by its name" if handler.is_whole else handler.reason))
-    return _aligned(rows)
+        rows.append((lines, handler.function, handler.reason))
+    return _aligned(rows) if rows or not model.classes else ["none"]
 
 
 # -- dicts ----------------------------------------------------------------------
@@ -192,7 +199,7 @@ def _sites(catalogues: Sequence[Catalogue], colour: bool) -> Iterator[str]:
             site.verdict,
             _at(site.spot),
             ", ".join(site.threads),
-            f"{site.function}{' (abort handler)' if site.abort else ''}: {site.reason}",
+            f"{site.function}{' (abort handler)' if site.abort else ''}",
         )
         for _, site in sites
     ]
@@ -202,8 +209,12 @@ def _sites(catalogues: Sequence[Catalogue], colour: bool) -> Iterator[str]:
             table = catalogue.table
             yield table
         style = _VERDICTS[site.verdict]
-        painted = paint(site.verdict, style, colour and bool(style))
-        yield f"  {painted}{line[len(site.verdict) :]}"
+        painted = paint(site.verdict, style, colour and bool(style)) + line[len(site.verdict) :]
+        if len(line) + len(site.reason) > _WIDTH:
+            yield f"  {painted}"
+            yield f"           {site.reason}"
+        else:
+            yield f"  {painted}: {site.reason}"
 
 
 def _dicts(model: FileModel) -> Iterator[Iterator[str]]:
@@ -219,7 +230,7 @@ def _matrix(dicts: Sequence[Dict]) -> list[str]:
     for entry in dicts:
         done = {(access.thread, access.touch) for access in entry.accesses}
         cells = (
-            " ".join(letter if (thread, touch) in done else "." for touch, letter in _TOUCHES.items())
+            "".join(letter if (thread, touch) in done else "-" for touch, letter in _TOUCHES.items())
             for thread in threads
         )
         rows.append((entry.name, *cells))
@@ -243,10 +254,14 @@ def _drop(drop: DropModel, colour: bool) -> Iterator[str]:
     verdict = "excused" if drop.excused else paint("not excused", RED, colour)
     decided = "" if drop.decided == drop.spot else f", decided at {_at(drop.decided)}"
     yield f"{_at(drop.spot)}  {drop.worker}, because of {' and '.join(drop.causes)}{decided}"
-    yield f"  the status may be {' or '.join(drop.statuses)}; {verdict}: {drop.why}"
+    yield f"  the status may be {' or '.join(drop.statuses)}"
+    yield f"  {verdict}: {drop.why}"
 
 
 def _undecided(model: FileModel, colour: bool) -> Iterator[str]:
-    rows = [(_UNDECIDED[item.kind], _at(item.spot), item.what) for item in model.undecided]
+    rows = [(_UNDECIDED[item.kind], _at(item.spot), item.what) for item in model.undecided if item.kind != "removal"]
+    removals = [_at(item.spot) for item in model.undecided if item.kind == "removal"]
+    if removals:
+        rows.append(("removals", f"{len(removals)}", f"marked unknown above: {' '.join(removals)}"))
     lines = [paint(line, YELLOW, colour) for line in _aligned(rows)] or ["nothing"]
     return _section("Not decided", lines)

@@ -45,7 +45,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The facts of one candidate, with the path to show for it and for the files that it draws on.
+    """The facts of one file, with the path to show for it and for the files that it draws on.
 
     ``is_named`` where the user gave the file itself, no folder around it.
     """
@@ -58,12 +58,8 @@ class Inspected:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The facts of every candidate, ordered by display path, why others have none, and what kvlint failed on.
-
-    ``without`` are the display paths of files that the user gave and that are no candidates.
-    """
+    """The facts of every file looked into, ordered by display path, why others have none, and what kvlint failed on."""
 
     files: tuple[Inspected, ...]
-    without: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()

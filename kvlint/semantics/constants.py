@@ -14,15 +14,27 @@ from kvlint.semantics.world import External, Symbol, World, dotted_name
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a real Enum: it equals only itself, unless ``mixed`` in int or str, when it also equals its value."""
+    """A member of a real Enum: it equals only itself, unless ``mixed`` in int or str, when it also equals its value.
+
+    ``overloads`` are the operators' methods that the Enum defines itself.
+    """
 
     enum: str
     name: str
     value: object
     mixed: bool
+    overloads: frozenset[str] = frozenset()
 
 
-Constant = None | bool | int | float | str | bytes | Member | tuple["Constant", ...] | frozenset["Constant"]
+@dataclass(frozen=True, slots=True)
+class ConstantDict:
+    """A dict display of constants, entries in order; as in a display, a later entry of a key wins."""
+
+    entries: tuple[tuple[Constant, Constant], ...]
+
+
+Scalar = None | bool | int | float | str | bytes | Member
+Constant = Scalar | tuple["Constant", ...] | frozenset["Constant"] | ConstantDict
 
 
 class _NotConstant:
@@ -33,6 +45,7 @@ class _NotConstant:
 
 
 NOT_CONSTANT: Final = _NotConstant()
+_OPERATORS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__len__"})
 _MAX_DEPTH = 12
 
 
@@ -84,7 +97,7 @@ def _enum_info(owner: ClassInfo) -> EnumInfo | None:
                 folded = name.lower() if "StrEnum" in bases else last + 1
             else:
                 folded = fold(owner.world, entry.module, expression)
-            if isinstance(folded, _NotConstant) or isinstance(folded, frozenset | Member):
+            if isinstance(folded, _NotConstant | frozenset | ConstantDict | Member):
                 if is_enum:
                     continue
                 return None
@@ -97,10 +110,11 @@ def _enum_info(owner: ClassInfo) -> EnumInfo | None:
         if not isinstance(next(iter(values.values())), int | str) or len(set(values.values())) != len(values):
             return None
         return EnumInfo(owner, values)
+    overloads = frozenset(name for entry in owner.family() for name in entry.methods if name in _OPERATORS)
     first: dict[Constant, str] = {}
     members: dict[str, Constant] = {}
     for name, value in values.items():
-        members[name] = Member(owner.name, first.setdefault(value, name), value, mixed)
+        members[name] = Member(owner.name, first.setdefault(value, name), value, mixed, overloads)
     return EnumInfo(owner, members) if members else None
 
 
@@ -124,6 +138,8 @@ def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_D
         case ast.Set(elts=elements):
             folded = _fold_all(world, module, elements, depth)
             return frozenset(folded) if isinstance(folded, tuple) else NOT_CONSTANT
+        case ast.Dict(keys=keys, values=values):
+            return _fold_dict(world, module, keys, values, depth)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = fold(world, module, operand, depth - 1)
             return -inner if isinstance(inner, int | float) else NOT_CONSTANT
@@ -191,6 +207,18 @@ def _fold_all(
             return NOT_CONSTANT
         folded.append(value)
     return tuple(folded)
+
+
+def _fold_dict(
+    world: World, module: Module, keys: list[ast.expr | None], values: list[ast.expr], depth: int
+) -> ConstantDict | _NotConstant:
+    named = [key for key in keys if key is not None]
+    if len(named) != len(keys):  # ``**other``
+        return NOT_CONSTANT
+    first, second = _fold_all(world, module, named, depth), _fold_all(world, module, values, depth)
+    if isinstance(first, _NotConstant) or isinstance(second, _NotConstant):
+        return NOT_CONSTANT
+    return ConstantDict(tuple(zip(first, second, strict=True)))
 
 
 def _fold_call(world: World, module: Module, call: ast.Call, depth: int) -> Constant | _NotConstant:

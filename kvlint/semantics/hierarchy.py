@@ -137,7 +137,7 @@ class ClassInfo:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 _note(found, statement.target.id, annotation_class(statement.annotation))
         for method in self.methods.values():
-            _note_attribute_types(method, found)
+            _note_attribute_types(self.module, method, found)
         return found
 
     def attribute_class(self, name: str) -> ClassInfo | None:
@@ -158,7 +158,7 @@ class ClassInfo:
         names = [argument.arg for argument in parameters(constructor)]
         return {
             node.targets[0].attr: names.index(node.value.id) - 1
-            for node in ast.walk(constructor)
+            for node in self.module.nodes_of(constructor)
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Attribute)
             and isinstance(node.value, ast.Name)
@@ -167,15 +167,13 @@ class ClassInfo:
 
     def _passed_class(self, position: int) -> ClassInfo | None:
         """The class whose methods pass ``self`` at ``position`` when they make an instance in the same module."""
-        found: set[ast.ClassDef] = set()
-        for holder in ast.walk(self.module.tree):
-            if not isinstance(holder, ast.ClassDef):
-                continue
-            for method in holder.body:
-                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
-                    receiver = method.args.args[0].arg
-                    if any(_passes_at(node, self.name, position, receiver) for node in ast.walk(method)):
-                        found.add(holder)
+        found = {
+            holder
+            for holder, arguments, receiver in _constructions(self.world, self.module).get(self.name, ())
+            if len(arguments) > position
+            and isinstance(argument := arguments[position], ast.Name)
+            and argument.id == receiver
+        }
         return class_info(self.world, self.module, found.pop()) if len(found) == 1 else None
 
     def is_related(self, other: ClassInfo) -> bool:
@@ -225,7 +223,7 @@ def classes_of(world: World, module: Module) -> tuple[ClassInfo, ...]:
     key = ("classes", module)
     known = world.memo.get(key)
     if not isinstance(known, tuple):
-        nodes = [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+        nodes = [node for node in module.nodes if isinstance(node, ast.ClassDef)]
         nodes.sort(key=lambda node: node.lineno)
         known = world.memo[key] = tuple(class_info(world, module, node) for node in nodes)
     return known
@@ -258,13 +256,25 @@ def parameters(function: Function) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
-def _passes_at(node: ast.AST, callee: str, position: int, name: str) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=called), args=arguments) if called == callee and len(arguments) > position:
-            argument = arguments[position]
-            return isinstance(argument, ast.Name) and argument.id == name
-        case _:
-            return False
+_Construction = tuple[ast.ClassDef, list[ast.expr], str]
+
+
+def _constructions(world: World, module: Module) -> dict[str, list[_Construction]]:
+    """(class it stands in, arguments, receiver's name) of every ``Name(…)`` in a method, by the name called."""
+    key = ("constructions", module)
+    known = world.memo.get(key)
+    if not isinstance(known, dict):
+        found: dict[str, list[_Construction]] = {}
+        for holder in module.nodes:
+            if isinstance(holder, ast.ClassDef):
+                for method in holder.body:
+                    if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
+                        for node in module.nodes_of(method):
+                            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                                entry = (holder, node.args, method.args.args[0].arg)
+                                found.setdefault(node.func.id, []).append(entry)
+        known = world.memo[key] = found
+    return known
 
 
 def _class_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -286,13 +296,13 @@ def _note(found: dict[str, str], name: str, dotted: str | None) -> None:
         found.setdefault(name, dotted)
 
 
-def _note_attribute_types(method: Function, found: dict[str, str]) -> None:
+def _note_attribute_types(module: Module, method: Function, found: dict[str, str]) -> None:
     named = parameters(method)
     if not named:
         return
     receiver = named[0].arg
     annotated = {argument.arg: annotation_class(argument.annotation) for argument in named}
-    for node in ast.walk(method):
+    for node in module.nodes_of(method):
         match node:
             case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == receiver:
                 _note(found, attr, annotation_class(node.annotation))

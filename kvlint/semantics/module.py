@@ -19,6 +19,7 @@ class ImportedName:
     level: int
 
 
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
@@ -37,10 +38,17 @@ class Module:
     names: dict[str, Binding]
     local_imports: dict[str, ImportedName]
     star_imports: tuple[ImportedName, ...]
+    nodes: tuple[ast.AST, ...]
+    _extents: dict[ast.AST, tuple[int, int]]
     _lines: list[str] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<module {self.path}>"
+
+    def nodes_of(self, node: ast.AST) -> tuple[ast.AST, ...]:
+        """Every node below (and with) a function, class or lambda of the module, in source order."""
+        start, end = self._extents[node]
+        return self.nodes[start:end]
 
     def location(self, node: ast.AST) -> Location:
         """Where ``node`` stands, with columns in characters."""
@@ -67,11 +75,34 @@ def parse_module(source: SourceText) -> Module:
     for node in _binding_statements(tree.body):
         _bind(node, names, stars)
     local: dict[str, ImportedName] = {}
-    for inner in ast.walk(tree):
+    nodes, extents = _in_order(tree)
+    for inner in nodes:
         if isinstance(inner, ast.Import | ast.ImportFrom):
             for name, imported in _imported(inner):
                 local.setdefault(name, imported)
-    return Module(source.path, source, tree, names, local, tuple(stars))
+    return Module(source.path, source, tree, names, local, tuple(stars), nodes, extents)
+
+
+def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:
+    """All nodes in source order, and for each definition where its nodes begin and end in that order.
+
+    One walk a module: every question about the nodes of a function is a slice of it.
+    """
+    nodes: list[ast.AST] = []
+    starts: dict[ast.AST, int] = {}
+    extents: dict[ast.AST, tuple[int, int]] = {}
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, leaving = pending.pop()
+        if leaving:
+            extents[node] = (starts[node], len(nodes))
+            continue
+        if isinstance(node, _DEFINITIONS):
+            starts[node] = len(nodes)
+            pending.append((node, True))
+        nodes.append(node)
+        pending.extend([(child, False) for child in ast.iter_child_nodes(node)][::-1])
+    return tuple(nodes), extents
 
 
 def _binding_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

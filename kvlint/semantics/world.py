@@ -52,6 +52,7 @@ class World:
         self._overlay = dict(overlay or {})
         self._modules: dict[str, Module | UnreadableSource] = {}
         self._found: dict[tuple[str, str], str | None] = {}
+        self._resolved: dict[tuple[str, str], Resolved] = {}
         self.memo: dict[object, object] = {}
 
     def module(self, path: str) -> Module:
@@ -74,7 +75,11 @@ class World:
 
     def resolve(self, module: Module, dotted: str) -> Resolved:
         """What ``dotted`` (``a.b.C``) means in ``module``."""
-        return self._resolve(module, dotted, _MAX_HOPS)
+        key = (module.path, dotted)
+        known = self._resolved.get(key)
+        if known is None:
+            known = self._resolved[key] = self._resolve(module, dotted, _MAX_HOPS)
+        return known
 
     def _resolve(self, module: Module, dotted: str, hops: int) -> Resolved:
         head, _, rest = dotted.partition(".")
