@@ -47,6 +47,10 @@ Outcomes = list[tuple[Value, State]]
 _CONTENT_CAUSES = frozenset({STATUS})
 
 
+class GaveUp(Exception):
+    """The code has more states than the analysis follows; nothing is known of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class After:
     """Whether the room can still be concluded once control leaves a block in each way."""

@@ -17,6 +17,7 @@ from kvlint.analysis.removals import (
     Verdict,
     related_modules,
     removal_sites,
+    removals_in,
     room_tables,
 )
 from kvlint.analysis.subject import StatusEnum, Subject
@@ -27,7 +28,8 @@ from kvlint.analysis.writes import Write, writes_in
 from kvlint.diagnostics import Location, Span
 from kvlint.semantics.hierarchy import ClassInfo, classes_of
 from kvlint.semantics.module import Module
-from kvlint.semantics.world import World
+from kvlint.semantics.world import World, neighbours
+from kvlint.source.text import UnreadableSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,26 @@ class Facts:
             for site in self.removals(table, cls)
             if site.verdict is Verdict.UNSAFE
         )
+
+    @cached_property
+    def dependents(self) -> tuple[Facts, ...]:
+        """Modules nearby whose classes build on this one's: their workers may consult what an abort handler here removes.
+
+        Looked for on disk only where such a handler removes something.
+        """
+        aborts = abort_code(self.world, self.module)
+        if not any(node in aborts for _, node, _ in removals_in(self.world, self.module)):
+            return ()
+        names = frozenset(cls.name for cls in self.classes)
+        found = []
+        for path in neighbours(self.module.path, names):
+            try:
+                other = facts_of(path, self.world)
+            except UnreadableSource:
+                continue
+            if any(base in self.classes for cls in other.classes for base in cls.family()):
+                found.append(other)
+        return tuple(found)
 
     def threads_writing(self, subject: Subject, members: tuple[str, ...]) -> Iterator[tuple[Write, Thread]]:
         """The writes of any of ``members`` in the module and its bases' modules, with their threads."""

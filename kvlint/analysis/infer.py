@@ -154,25 +154,39 @@ def _infer_subject(cls: ClassInfo) -> Subject | None:
 
 def _infer_attribute(cls: ClassInfo) -> Subject | None:
     """A status that the object keeps for itself, written through a method: ``self.status = status``."""
-    votes: Counter[tuple[str, StatusEnum]] = Counter()
-    names: set[str] = set()
+    kept: dict[str, StatusEnum] = {}
+    writers: list[tuple[str, Method, str]] = []
     for method in methods_of(cls):
-        receiver = receiver_name(method.node)
-        for part in method.owner.module.nodes_of(method.node):
-            match part:
-                case ast.Assign(
-                    targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)], value=ast.Name(id=name)
-                ) if owner == receiver:
-                    enum = _enum_of_parameter(method.owner, method.node, name)
-                    if enum is not None and method.node.name not in {"__init__", "__post_init__"}:
-                        votes[(attribute, enum)] += 1
-                        names.add(method.node.name)
-                case _:
-                    pass
+        for attribute, value in _own_stores(method):
+            named = member_named(cls.world, method.owner.module, value)
+            if named is not None:
+                kept.setdefault(attribute, named[0])
+            elif isinstance(value, ast.Name) and method.node.name not in {"__init__", "__post_init__"}:
+                writers.append((attribute, method, value.id))
+    votes: Counter[tuple[str, StatusEnum]] = Counter()
+    names: dict[tuple[str, StatusEnum], set[str]] = {}
+    for attribute, method, name in writers:
+        own = {argument.arg for argument in parameters(method.node)[1:]}
+        enum = _enum_of_parameter(method.owner, method.node, name) or kept.get(attribute)
+        if enum is not None and name in own:
+            votes[(attribute, enum)] += 1
+            names.setdefault((attribute, enum), set()).add(method.node.name)
     if not votes:
         return None
     (attribute, enum), _ = votes.most_common(1)[0]
-    return Subject(enum, "attribute", attribute, frozenset(names))
+    return Subject(enum, "attribute", attribute, frozenset(names[(attribute, enum)]))
+
+
+def _own_stores(method: Method) -> Iterator[tuple[str, ast.expr]]:
+    """(attribute, value) of every ``self.attribute = value`` in a method."""
+    receiver = receiver_name(method.node)
+    for part in method.owner.module.nodes_of(method.node):
+        match part:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)], value=value):
+                if owner == receiver:
+                    yield attribute, value
+            case _:
+                pass
 
 
 def attribute_subjects(world: World, module: Module) -> tuple[Subject, ...]:
@@ -485,8 +499,12 @@ def _signature(method: Method, subject: Subject) -> Signature | None:
     node, owner = method.node, method.owner
     named = [argument.arg for argument in parameters(node)]
     if subject.kind == "attribute":
-        status = _status_parameter(owner, node, set(named[1:]), subject) if method.kind == "instance" else None
-        return None if status is None else Signature(named[0], None, status)
+        stored = [
+            value.id
+            for attribute, value in _own_stores(method)
+            if attribute == subject.attribute and isinstance(value, ast.Name) and value.id in named[1:]
+        ]
+        return Signature(named[0], None, stored[0]) if stored and method.kind == "instance" else None
     if method.kind == "static" or len(named) < 3:
         return None
     candidates = set(named[1:])

@@ -12,7 +12,7 @@ from kvlint.analysis import ir, operators
 from kvlint.analysis.calls import Caller
 from kvlint.analysis.conclusions import Context
 from kvlint.analysis.decisive import assigned_names, decisive_names
-from kvlint.analysis.evaluate import After, Frame, Outcomes, Raised, forget
+from kvlint.analysis.evaluate import After, Frame, GaveUp, Outcomes, Raised, forget
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.values import (
     EXCEPTION,
@@ -44,6 +44,7 @@ from kvlint.semantics.hierarchy import resolve_class
 
 _MAX_ROUNDS = 24  # loop iterations before the analysis stops following a loop
 _MAX_STATES = 400  # states kept at one point before the analysis gives up on local variables
+_MAX_STEPS = 400_000  # statements run for one question; the largest release read needs a tenth
 _WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "TimeoutError", "Timeout", "ShutDown"})
 
 
@@ -65,6 +66,7 @@ class Interpreter(Caller):
     """
 
     served: frozenset[ast.AST] = frozenset()
+    steps: int = 0
 
     @cached_property
     def rounds(self) -> list[State]:
@@ -144,6 +146,9 @@ class Interpreter(Caller):
         self, statement: ir.Statement, state: State, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         """Run one statement; returns the states in which control reaches the next one."""
+        self.steps += 1
+        if self.steps > _MAX_STEPS:
+            raise GaveUp(f"more than {_MAX_STEPS} steps")
         match statement:
             case ir.Evaluate(value=value):
                 return [end for _, end in self.evaluate(value, state, frame)]

@@ -247,13 +247,14 @@ def failure_recorder(cls: ClassInfo, subject: Subject) -> str | None:
     return None
 
 
-def defer_abort_cleanup(facts: Facts, site: RemovalSite, cls: ClassInfo) -> DeferAbortCleanup | None:
+def defer_abort_cleanup(facts: Facts, site: RemovalSite, drop: Drop) -> DeferAbortCleanup | None:
     """The edit that drops a removal, where another one gets rid of the room anyway."""
-    others = [other for other in facts.removals(site.table, cls) if other.node is not site.node]
-    if not any(other.verdict is Verdict.SAFE for other in others):
+    cls = drop.worker.holder
+    others = facts.removals(site.table, cls) if cls is not None else ()
+    if not any(other.verdict is Verdict.SAFE for other in others if other.node is not site.node):
         return None
     for node in site.place.body:
         if node is site.node or (isinstance(node, ast.Expr) and node.value is site.node):
-            span = facts.module.location(node).span
-            return DeferAbortCleanup(facts.path, span.line, span.column)
+            location = site.place.module.location(node)
+            return DeferAbortCleanup(location.path, location.span.line, location.span.column)
     return None

@@ -99,7 +99,7 @@ def _keyed_access(place: Place, node: ast.AST, subject: Subject) -> Iterator[tup
         yield table, ast.unparse(index)
 
 
-def _removals(world: World, module: Module) -> tuple[tuple[str, ast.AST, Place], ...]:
+def removals_in(world: World, module: Module) -> tuple[tuple[str, ast.AST, Place], ...]:
     """(attribute, removing node, function) of every removal from an attribute in ``module``."""
     key = ("removals", module)
     known = world.memo.get(key)
@@ -167,7 +167,7 @@ def removal_sites(world: World, module: Module, table: str, cls: ClassInfo, reac
 def _sites(world: World, module: Module, table: str, cls: ClassInfo, reach: Reach) -> Iterator[RemovalSite]:
     for other in related_modules(world, module):
         aborts = abort_code(world, other)
-        for name, node, place in _removals(world, other):
+        for name, node, place in removals_in(world, other):
             if name != table or not _concerns(place, node, cls):
                 continue
             verdict, reason = _judge(place, node, table, cls, reach)

@@ -10,9 +10,10 @@ from kvlint.analysis.infer import member_named, methods_of, own_writers, subject
 from kvlint.analysis.places import Place, place_index, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.writes import Write, opens_rooms, writes_in
+from kvlint.protocol import is_failure_name
 from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of, parameters
 from kvlint.semantics.module import Module
-from kvlint.semantics.world import World
+from kvlint.semantics.world import External, World, dotted_name
 
 _MAX_HELPERS = 4  # how long a chain of helpers that hand their room on is followed
 
@@ -174,7 +175,13 @@ def _deals_with_status(world: World, cls: ClassInfo) -> bool:
 
 
 def _is_member(world: World, module: Module, node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and member_named(world, module, node) is not None
+    """Whether ``node`` is a member of a status enum, or is named like a failure of a class that was not found."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    if member_named(world, module, node) is not None:
+        return True
+    owner = dotted_name(node.value) if is_failure_name(node.attr) else None
+    return owner is not None and owner[:1].isupper() and isinstance(world.resolve(module, owner), External)
 
 
 __all__ = [

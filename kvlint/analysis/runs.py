@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.evaluate import Frame
+from kvlint.analysis.evaluate import Frame, GaveUp
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place
@@ -18,10 +18,14 @@ from kvlint.semantics.hierarchy import annotation_class, parameters, resolve_cla
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a function can end: ``ends`` by returning, ``rounds`` the rounds of its serving loops."""
+    """How a function can end: ``ends`` by returning, ``rounds`` the rounds of its serving loops.
+
+    With ``gave_up`` it has more paths than are followed, and nothing is known.
+    """
 
     ends: tuple[State, ...]
     rounds: tuple[State, ...]
+    gave_up: bool = False
 
 
 def run_once(place: Place, subject: Subject, reach: Reach, items: frozenset[str] | None = None) -> Run:
@@ -29,7 +33,11 @@ def run_once(place: Place, subject: Subject, reach: Reach, items: frozenset[str]
     key = ("run", place.node, subject, items)
     known = place.world.memo.get(key)
     if not isinstance(known, Run):
-        known = place.world.memo[key] = run(place, subject, reach, items)
+        try:
+            known = run(place, subject, reach, items)
+        except GaveUp:
+            known = Run((), (), gave_up=True)
+        place.world.memo[key] = known
     return known
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.evaluate import Frame, Raised
+from kvlint.analysis.evaluate import Frame, GaveUp, Raised
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
@@ -160,7 +160,10 @@ def _cell(  # noqa: PLR0913
         bound[signature.room] = Key()
     bound[signature.status] = Known(subject.enum.value(written), frozenset({STATUS}))
     frame = Frame(method.owner.module, method.owner, method.node, 0, receiver=signature.receiver)
-    ends = interpreter.run_body(function, State(stored, Env(bound)), frame)
+    try:
+        ends = interpreter.run_body(function, State(stored, Env(bound)), frame)
+    except GaveUp:
+        return Cell(frozenset(), False, False)
     states = [state for _, state in ends]
     raised: list[Raised] = interpreter.escaped
     everything = [*states, *(thrown.state for thrown in raised)]

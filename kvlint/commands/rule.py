@@ -19,14 +19,14 @@ from kvlint.commands.streams import emit
 )
 def rule(code: str | None, output_format: str) -> None:
     """Print the page of the rule CODE; without a code the list of rules (all pages, as markdown)."""
-    from kvlint.registry import require_known, rule_of, rules
+    from kvlint.registry import known_codes, require_known, rule_of, rules
     from kvlint.report import pages
 
     if code is None:
         emit({"text": pages.listing, "markdown": pages.markdown, "json": pages.as_json}[output_format](rules()))
         return
     require_known((code.upper(),), "kvlint rule")
-    if code.upper() not in {found.code for found in rules()}:
+    if code.upper() not in known_codes():
         raise click.UsageError(f"kvlint rule: {code.upper()} is the beginning of several codes; give a whole one")
     found = rule_of(code.upper())
     if output_format == "json":

@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
 from kvlint.diagnostics import DeferAbortCleanup, Finding, FixPlan, RecordFailure, SkipGuard, StickyTerminal
-from kvlint.fixing.fixpoint import fix_files, read_file
+from kvlint.fixing.fixpoint import Verify, fix_files, read_file
 
 _Diagnose = Callable[[Mapping[str, bytes]], list[Finding]]
 
@@ -72,7 +72,7 @@ def _fixed(context: CodemodContext, tree: cst.Module, kind: type[FixPlan]) -> cs
         return [finding for finding in diagnose(overlay) if isinstance(finding.plan, kind)]
 
     # Who names the command has asked for its fix: unsafe ones need no second switch.
-    outcome = fix_files([path], of_kind, unsafe=True, read=lambda _: before)
+    outcome = fix_files([path], of_kind, unsafe=True, verify=_verifier(path, before), read=lambda _: before)
     for refusal in outcome.refused:
         context.warnings.append(f"{refusal.path}: {refusal.reason}")
     if not outcome.changes:
@@ -88,3 +88,11 @@ def _diagnoser(path: str, data: bytes) -> _Diagnose:
 
     report = diagnoser((Target(path, path),), load_config(path), base={path: data}, jobs=1)
     return lambda overlay: findings_or_raise(report(overlay))
+
+
+def _verifier(path: str, data: bytes) -> Verify:
+    from kvlint.analysis.verification import unintended
+    from kvlint.config import load_config
+
+    base, config = {path: data}, load_config(path)
+    return lambda plan, texts: unintended(plan, base, {**base, **texts}, config)

@@ -214,7 +214,7 @@ class _Builder:
         spot = self._spot(root.place.node.lineno, root.place.module)
         thread = Thread.WORKER.value if worker is not None else root.thread.value
         started = tuple(sorted({facts.location(call).span.line for call in root.starts}))
-        return Runner(root.place.qualified, spot, thread, role, started)
+        return Runner(root.place.qualified, spot, thread, role, worker is not None, started)
 
     # -- dicts ----------------------------------------------------------------------
 
@@ -279,8 +279,8 @@ class _Builder:
             return False, "an exception was caught, which says nothing about the room"
         unsafe = self._facts.unsafe_removals(drop)
         if unsafe:
-            where = ", ".join(dict.fromkeys(self._facts.cited(site.node, site.place.module) for site in unsafe))
-            return False, f"the removal at {where} does not imply that the room has ended"
+            where = " and ".join(dict.fromkeys(self._facts.cited(site.node, site.place.module) for site in unsafe))
+            return False, f"a removal does not imply that the room has ended: {where}"
         if STATUS in drop.causes:
             return False, "the status that it reads need not be terminal"
         cls = drop.worker.holder
@@ -303,9 +303,9 @@ class _Builder:
     ) -> Iterator[Undecided]:
         facts = self._facts
         for cls in bases_in_doubt(facts.world, facts.module):
-            bases = " and ".join(cls.missing_bases)
-            what = f"{bases}, above {cls.name}, was not found: methods behind it are unknown, and none is guessed"
-            yield Undecided("base", self._spot(cls.node.lineno, cls.module), what)
+            for base in cls.missing_bases:
+                what = f"{base}, base of {cls.name}, was not found: its methods are unknown, nothing is guessed"
+                yield Undecided("base", self._spot(cls.node.lineno, cls.module), what)
         for writer in writers:
             if writer.undecided:
                 total = sum(len(row) for row in writer.cells.values())

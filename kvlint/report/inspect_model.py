@@ -130,12 +130,13 @@ class WriteModel(Noun, frozen=True):
 
 
 class Runner(Noun, frozen=True):
-    """A function that a thread runs: a worker, a listener or another."""
+    """A function that a thread runs: a worker (``concludes`` items), a listener or another; ``started`` are lines."""
 
     function: str
     spot: Spot
     thread: str
     role: str
+    concludes: bool
     started: tuple[int, ...]
 
 

@@ -244,8 +244,7 @@ def _rank(thread: str) -> int:
 
 def _drops(model: FileModel, colour: bool) -> Iterator[str]:
     lines = [line for drop in model.drops for line in _drop(drop, colour)]
-    takers = [runner for runner in model.threads if "concludes" in runner.role]
-    if not lines and takers:
+    if not lines and any(runner.concludes for runner in model.threads):
         lines = ["none"]
     return _section("Work items dropped while their room may be waiting", lines)
 

@@ -145,25 +145,25 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _message(facts: Facts, drop: Drop, sites: tuple[RemovalSite, ...]) -> str:
     enum = drop.worker.subject.enum
     stored = sorted(name for value in drop.stored if (name := enum.name_of(value)) is not None)
-    if EXCEPTION in drop.causes and not sites:
-        why = "an exception was caught and only logged"
-    elif sites:
-        why = f"its room is not in {sites[0].table}"
-    else:
-        why = "of the status it reads"
-        if drop.causes - {STATUS, EXCEPTION}:
-            why = f"of {', '.join(sorted(drop.causes - {STATUS, EXCEPTION}))} and the status it reads"
-        why = f"because {why}"
-    if not why.startswith("because"):
-        why = f"because {why}"
     evidence = ""
     if sites:
         site = sites[0]
-        evidence = f"; {site.place.qualified} removes it at {facts.cited(site.node, site.place.module)} and {site.reason}"
+        evidence = f"; {site.place.qualified} removes it at {facts.cited(site.node, site.place.module)}: {site.reason}"
     return (
-        f"{drop.worker.place.qualified} drops a work item {why}, while the status may be {' or '.join(stored)}: "
-        f"nothing concludes the room any more and the request hangs{evidence}"
+        f"{drop.worker.place.qualified} drops a work item because {_why(drop, sites)}, while the status may be "
+        f"{' or '.join(stored)}: nothing concludes the room any more and whoever waits for it hangs{evidence}"
     )
+
+
+def _why(drop: Drop, sites: tuple[RemovalSite, ...]) -> str:
+    tables = sorted(drop.causes - {STATUS, EXCEPTION})
+    if sites:
+        return f"its room is not in {sites[0].table}"
+    if EXCEPTION in drop.causes:
+        return "an exception was caught and only logged"
+    if tables:
+        return f"of {', '.join(tables)} and the status it reads"
+    return "of the status it reads"
 
 
 def _related(facts: Facts, drop: Drop, sites: tuple[RemovalSite, ...]) -> Iterator[Related]:

@@ -122,18 +122,27 @@ from kvlint.registry import rule
     fix=DeferAbortCleanup,
 )
 def check(facts: Facts) -> Iterator[Finding]:
-    """Report each unsafe removal of an abort handler that a worker's drop depends on."""
+    """Report each unsafe removal of an abort handler that a worker's drop depends on, in this module or one built on it."""
     seen: set[object] = set()
-    for drop in facts.drops:
-        cls = drop.worker.holder
+    for source in (facts, *facts.dependents):
+        for drop in source.drops:
+            for site in _abort_removals(source, drop):
+                if site.place.module is facts.module and site.node not in seen:
+                    seen.add(site.node)
+                    plan = defer_abort_cleanup(source, site, drop)
+                    where = (source.location(drop.leave or drop.at), "the worker drops the item here")
+                    yield check.finding(
+                        facts.location(site.node), _message(source, site, drop), (Related(*where),), plan
+                    )
+
+
+def _abort_removals(facts: Facts, drop: Drop) -> Iterator[RemovalSite]:
+    cls = drop.worker.holder
+    if cls is not None:
         for table in sorted(drop.causes - {STATUS, EXCEPTION}):
-            for site in facts.removals(table, cls) if cls is not None else ():
-                unsafe = site.abort is not None and site.verdict is Verdict.UNSAFE
-                if not unsafe or site.place.module is not facts.module or site.node in seen:
-                    continue
-                seen.add(site.node)
-                plan = defer_abort_cleanup(facts, site, cls) if cls is not None else None
-                yield check.finding(facts.location(site.node), _message(facts, site, drop), _related(facts, drop), plan)
+            for site in facts.removals(table, cls):
+                if site.abort is not None and site.verdict is Verdict.UNSAFE:
+                    yield site
 
 
 def _message(facts: Facts, site: RemovalSite, drop: Drop) -> str:
@@ -143,7 +152,3 @@ def _message(facts: Facts, site: RemovalSite, drop: Drop) -> str:
         f"({site.reason}); the worker {drop.worker.place.qualified} consults it and does not conclude a room that it "
         f"misses there ({facts.cited(node)}): the request hangs"
     )
-
-
-def _related(facts: Facts, drop: Drop) -> tuple[Related, ...]:
-    return (Related(facts.location(drop.leave or drop.at), "the worker drops the item here"),)

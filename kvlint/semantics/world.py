@@ -174,6 +174,41 @@ class World:
         return ModuleSymbol(None, stem) if os.path.isdir(stem) else None
 
 
+_MAX_NEIGHBOURS = 400
+
+
+def neighbours(path: str, names: frozenset[str]) -> tuple[str, ...]:
+    """Other Python files in the file's folder and in the folders beside it that mention one of ``names``."""
+    folder = os.path.dirname(path)
+    folders = [folder]
+    try:
+        with os.scandir(os.path.dirname(folder)) as entries:
+            folders += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        pass
+    wanted = [name.encode() for name in names]
+    found: dict[str, None] = {}
+    looked_at = 0
+    for each in dict.fromkeys(folders):
+        try:
+            files = sorted(name for name in os.listdir(each) if name.endswith(".py"))
+        except OSError:
+            continue
+        for name in files:
+            other = os.path.join(each, name)
+            looked_at += 1
+            if other == path or looked_at > _MAX_NEIGHBOURS or not os.path.isfile(other):
+                continue
+            try:
+                with open(other, "rb") as stream:
+                    data = stream.read()
+            except OSError:
+                continue
+            if any(word in data for word in wanted):
+                found[other] = None
+    return tuple(found)
+
+
 def _is_module(stem: str) -> bool:
     return os.path.isfile(stem + ".py") or os.path.isdir(stem) or os.path.isfile(stem + ".pyi")
 

@@ -27,7 +27,7 @@ _NAMES = "|".join(sorted({spelling for word in FAILURE_WORDS | SUCCESS_WORDS for
 # ones that start with a name; the name in front of a hit is looked at afterwards.
 _MEMBER = re.compile(rf"\.(?:{_NAMES})\b".encode())
 _STORE = re.compile(rb"\[([A-Za-z_][\w.]*)\]\s*=[^=]")
-_WRITE = re.compile(rb"(?:status|poll)\w*\([^()]{0,100}?\b[A-Z]\w*\.[A-Z]\w+")
+_WRITE = re.compile(rb"(?:status|poll)\w*\((?:[^()]|\([^()]{0,100}\)){0,100}?\b[A-Z]\w*\.[A-Z]\w+")
 _CODE = re.compile(rb"KVL\d")
 
 _LONGEST_NAME = 80

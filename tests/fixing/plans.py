@@ -25,9 +25,16 @@ def sticky(
     return StickyTerminal(PATH, line, function, stored, terminals)
 
 
-def skip(line: int, column: int, *, end: bool = False, record: str | None = 'self.record(room, "gone")') -> SkipGuard:
+def skip(
+    line: int,
+    column: int,
+    *,
+    end: bool = False,
+    in_body: bool = True,
+    record: str | None = 'self.record(room, "gone")',
+) -> SkipGuard:
     """A skip-guard plan at a position."""
-    return SkipGuard(PATH, line, column, end, STORED, CALM, record, "self.update(room, Poll.Failed)")
+    return SkipGuard(PATH, line, column, end, STORED, CALM, record, "self.update(room, Poll.Failed)", in_body)
 
 
 def drop(line: int, column: int) -> DeferAbortCleanup:

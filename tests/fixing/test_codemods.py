@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,8 +18,17 @@ from kvlint.integrations import codemods
 
 from .plans import drop, record, skip, sticky
 
+ROOT = Path(__file__).parent.parent.parent
 SOURCE = """\
+class Poll:
+    Failed = 0
+    Bootstrapping = 1
+    Success = 4
+
 class Manager:
+    def __init__(self):
+        self.status = {}
+
     def update(self, room, status):
         self.status[room] = status
 
@@ -28,14 +37,14 @@ class Manager:
             if room not in self.infos: continue
 
     def abort(self, room):
-        self.fail(room)
+        self.update(room, Poll.Failed)
         self.infos.pop(room, None)
 """
 PLANS: dict[type[CodemodCommand], FixPlan] = {
-    codemods.StickyTerminalCommand: sticky(2),
-    codemods.RecordFailureCommand: record(2),
-    codemods.SkipGuardCommand: skip(7, 40),
-    codemods.DeferAbortCleanupCommand: drop(11, 9),
+    codemods.StickyTerminalCommand: sticky(10),
+    codemods.RecordFailureCommand: record(10),
+    codemods.SkipGuardCommand: skip(15, 40),
+    codemods.DeferAbortCleanupCommand: drop(19, 9),
 }
 PIN = '''\
 """A backend whose writer lets a stored failure be overwritten."""
@@ -119,13 +128,26 @@ def test_file_without_findings_comes_back_as_it_is(tmp_path: Path, monkeypatch: 
 
 
 def test_fix_that_belongs_elsewhere_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _stub(monkeypatch, [_at(sticky(2), tmp_path / "base.py")], tmp_path)
+    _stub(monkeypatch, [_at(sticky(10), tmp_path / "base.py")], tmp_path)
     result = transform_module(codemods.StickyTerminalCommand(CodemodContext(filename="conn.py")), SOURCE)
     assert isinstance(result, TransformSuccess)
     assert result.code == SOURCE
     assert [warning.partition(": ")[2] for warning in result.warning_messages] == [
         "the fix is in this file, which is not among the paths given"
     ]
+
+
+def test_edit_that_does_not_give_the_intended_table_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "conn.py"
+    path.write_text(SOURCE)
+    wrong = _at(sticky(10, terminals=("Poll.Failed", "Poll.Bootstrapping", "Poll.Success")), path)
+    _stub(monkeypatch, [wrong], path)
+    result = transform_module(codemods.StickyTerminalCommand(CodemodContext(filename=str(path))), SOURCE)
+    assert isinstance(result, TransformSuccess)
+    assert result.code == SOURCE
+    assert [warning for warning in result.warning_messages if "would treat Bootstrapping differently" in warning]
 
 
 def test_text_that_libcst_would_change_is_skipped(tmp_path: Path) -> None:
@@ -135,17 +157,12 @@ def test_text_that_libcst_would_change_is_skipped(tmp_path: Path) -> None:
     assert isinstance(result, TransformSkip)
 
 
-needs_analysis = pytest.mark.skipif(
-    importlib.util.find_spec("kvlint.analysis.facts") is None, reason="needs the analysis behind kvlint.engine"
-)
-
-
 def _tool(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "libcst.tool", "codemod", "--jobs", "1", "--hide-progress", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "libcst.tool", "codemod", "--jobs=1", "--hide-progress", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@needs_analysis
 @pytest.mark.parametrize("configured", [False, True], ids=["by -x", "by configuration"])
 def test_real_tool_fixes_a_folder(tmp_path: Path, configured: bool) -> None:
     (tmp_path / "conn.py").write_text(PIN)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kvlint.diagnostics import SkipGuard
 from kvlint.fixing.edits import apply_plan
 from kvlint.fixing.refusals import EditRefused
 
@@ -133,7 +134,7 @@ EXITS = {
     ),
 }
 
-ENDS = {
+BODIES = {
     "body of a test for absence": (
         """
         def work(self):
@@ -151,6 +152,81 @@ ENDS = {
                 send(room)
         """,
     ),
+    "body of an elif": (
+        """
+        def work(self):
+            if dummy:
+                log(room)
+            @elif room not in infos:
+                # nobody
+                log(room)
+
+            send(room)
+        """,
+        """
+        def work(self):
+            if dummy:
+                log(room)
+            elif room not in infos:
+                # nobody
+                log(room)
+                GUARD
+
+            send(room)
+        """,
+    ),
+    "one-line body": (
+        """
+        def work(self):
+            @if room not in infos: log(room)
+            else: send(room)
+        """,
+        """
+        def work(self):
+            if room not in infos:
+                log(room)
+                GUARD
+            else: send(room)
+        """,
+    ),
+    "handler": (
+        """
+        def work(self):
+            try:
+                send(infos[room])
+            @except KeyError:
+                log(room)
+            finally:
+                done()
+        """,
+        """
+        def work(self):
+            try:
+                send(infos[room])
+            except KeyError:
+                log(room)
+                GUARD
+            finally:
+                done()
+        """,
+    ),
+    "one-line handler": (
+        """
+        def work(self):
+          try: send(infos[room])
+          @except* KeyError: pass
+        """,
+        """
+        def work(self):
+          try: send(infos[room])
+          except* KeyError:
+            pass
+            GUARD2
+        """,
+    ),
+}
+
+ELSES = {
     "else of a test for presence": (
         """
         def work(self):
@@ -224,41 +300,6 @@ ENDS = {
                 GUARD
         """,
     ),
-    "handler": (
-        """
-        def work(self):
-            try:
-                send(infos[room])
-            @except KeyError:
-                log(room)
-            finally:
-                done()
-        """,
-        """
-        def work(self):
-            try:
-                send(infos[room])
-            except KeyError:
-                log(room)
-                GUARD
-            finally:
-                done()
-        """,
-    ),
-    "one-line handler": (
-        """
-        def work(self):
-          try: send(infos[room])
-          @except* KeyError: pass
-        """,
-        """
-        def work(self):
-          try: send(infos[room])
-          except* KeyError:
-            pass
-            GUARD2
-        """,
-    ),
 }
 
 
@@ -272,10 +313,11 @@ def _expanded(source: str) -> str:
     return re.sub(r"^( *)GUARD(\d?)\n", inserted, source, flags=re.MULTILINE)
 
 
-def _check(before: str, after: str, *, end: bool) -> None:
+def _check(before: str, after: str, *, end: bool, in_body: bool = True) -> None:
     marked = text(before)
     line, column = place(marked, "@")
-    assert edited(marked.replace("@", ""), skip(line, column, end=end)) == _expanded(text(after))
+    plan = skip(line, column, end=end, in_body=in_body)
+    assert edited(marked.replace("@", ""), plan) == _expanded(text(after))
 
 
 @pytest.mark.parametrize("name", EXITS)
@@ -283,9 +325,22 @@ def test_before_an_exit(name: str) -> None:
     _check(*EXITS[name], end=False)
 
 
-@pytest.mark.parametrize("name", ENDS)
-def test_at_the_end_of_a_block(name: str) -> None:
-    _check(*ENDS[name], end=True)
+@pytest.mark.parametrize("name", BODIES)
+def test_at_the_end_of_a_body(name: str) -> None:
+    _check(*BODIES[name], end=True)
+
+
+@pytest.mark.parametrize("name", ELSES)
+def test_at_the_end_of_an_else(name: str) -> None:
+    _check(*ELSES[name], end=True, in_body=False)
+
+
+def test_the_plan_says_which_block_falls_through() -> None:
+    source = "def work(self):\n    if room in infos:\n        send()\n    else:\n        log()\n"
+    body, other = (edited(source, skip(2, 5, end=True, in_body=in_body)) for in_body in (True, False))
+    indented = "".join(f"        {line}\n" for line in GUARD.splitlines())
+    assert body == source.replace("        send()\n", "        send()\n" + indented)
+    assert other == source + indented
 
 
 def test_outside_every_function() -> None:
@@ -304,19 +359,19 @@ def test_class_without_a_recorder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "line", "column", "end", "reason"),
+    ("source", "plan", "reason"),
     [
-        ("def f():\n    x = 1\n", 2, 5, False, "no continue, return or break"),
-        ("def f():\n    return\n", 2, 6, False, "no statement starts"),
-        ("def f():\n    return\n", 9, 1, False, "no statement stands"),
-        ("def f():\n    while x: y\n", 2, 5, True, "no if or except"),
-        ("def f():\n    if not x:\n        return\n", 2, 5, True, "does not fall through"),
-        ("def f():\n    if x: y\n    else:\n        raise E\n", 2, 5, True, "does not fall through"),
+        ("def f():\n    x = 1\n", skip(2, 5), "no continue, return or break"),
+        ("def f():\n    return\n", skip(2, 6), "no statement starts"),
+        ("def f():\n    return\n", skip(9, 1), "no statement stands"),
+        ("def f():\n    while x: y\n", skip(2, 5, end=True), "no if or except"),
+        ("def f():\n    if not x:\n        return\n", skip(2, 5, end=True), "does not fall through"),
+        ("def f():\n    if x: y\n    else:\n        raise E\n", skip(2, 5, end=True, in_body=False), "does not fall"),
     ],
 )
-def test_text_that_changed_meanwhile_is_refused(source: str, line: int, column: int, end: bool, reason: str) -> None:
+def test_text_that_changed_meanwhile_is_refused(source: str, plan: SkipGuard, reason: str) -> None:
     with pytest.raises(EditRefused, match=reason):
-        apply_plan(PATH, source.encode(), skip(line, column, end=end))
+        apply_plan(PATH, source.encode(), plan)
 
 
 def test_exit_that_is_guarded_is_refused_where_it_stands_now() -> None:

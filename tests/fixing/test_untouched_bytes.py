@@ -58,7 +58,7 @@ def files(draw: st.DrawFn) -> File:
         fill(step + inner + step + step)
         lines.append(f"{step}{inner}{step}{step}log()")
         lines.append(f"{step}{inner}{step}if room in infos: log()")
-        marks.append(("block", len(lines), len(step + inner + step) + 1))
+        marks.append(("else", len(lines), len(step + inner + step) + 1))
         lines.append(f"{step}{inner}{step}continue")
         marks.append(("exit", len(lines), len(step + inner + step) + 1))
         fill(step)
@@ -68,7 +68,7 @@ def files(draw: st.DrawFn) -> File:
 def _plan(kind: str, line: int, column: int) -> Sequence[FixPlan]:
     if kind == "writer":
         return [sticky(line), record(line)]
-    return [skip(line, column, end=kind == "block")]
+    return [skip(line, column, end=kind != "exit", in_body=kind == "block")]
 
 
 def _without_inserted(before: Sequence[str], after: Sequence[str]) -> bool:

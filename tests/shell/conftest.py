@@ -7,16 +7,15 @@ refers to a file ``base.py`` beside the checked one, and crashes on CRASH.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
 
 from kvlint import file_check, registry
+from kvlint.analysis import facts, verification  # noqa: F401  # so that none of them imports the stand-in
 from kvlint.cli import cli
 from kvlint.diagnostics import Finding, Location, Related, Severity, Span, StickyTerminal
 from kvlint.registry import Rule, rule_of
@@ -61,9 +60,7 @@ NEVER = Rule("KVL002", "never", Severity.INFO, "0.1.0", False, None, "", lambda 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-in in the analysis's place."""
-    module = ModuleType("kvlint.analysis.facts")
-    module.facts_of = facts_of  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "kvlint.analysis.facts", module)
+    monkeypatch.setattr(facts, "facts_of", facts_of)
     rules = {"KVL001": LOST, "KVL002": NEVER, **{code: rule_of(code) for code in ("KVL900", "KVL901")}}
     monkeypatch.setattr(registry, "rule_of", rules.__getitem__)
     monkeypatch.setattr(registry, "known_codes", lambda: tuple(rules))

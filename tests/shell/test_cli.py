@@ -309,7 +309,8 @@ def test_rules_that_are_not_there(kvlint: Run, code: str) -> None:
 
 def test_inspect(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "kvlint.report.inspect.render", lambda items, name: f"{name}: {[item.display for item in items]}\n"
+        "kvlint.report.inspect.render",
+        lambda items, name, colour: f"{name}: {[item.display for item in items]}\n" if items else "",
     )
     write("a.py", CANDIDATE)
     write("b.py", CANDIDATE + "(")

@@ -11,7 +11,7 @@ import kvlint as package
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding
 from kvlint.fixing import fixpoint
-from kvlint.fixing.fixpoint import Change, FixOutcome
+from kvlint.fixing.fixpoint import Change, FixOutcome, Verify
 from kvlint.fixing.refusals import Refusal, WriteRefused
 
 Run = Callable[..., Result]
@@ -33,6 +33,7 @@ def finder(monkeypatch: pytest.MonkeyPatch) -> None:
         diagnose: Callable[[dict[str, bytes]], list[Finding]],
         *,
         unsafe: bool,
+        verify: Verify,
         read: Callable[[str], bytes],
     ) -> FixOutcome:
         paths = sorted({finding.plan.path for finding in diagnose({}) if finding.plan is not None})
