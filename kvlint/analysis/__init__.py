@@ -1,0 +1,1 @@
+"""What the code means for a room: the IR, the interpreter, transition tables, paths and facts."""

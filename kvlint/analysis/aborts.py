@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from kvlint.analysis.infer import member_named
-from kvlint.analysis.places import Place, callees, places_of, target_of
+from kvlint.analysis.places import Place, callees, places_of
 from kvlint.protocol import is_abort_name
-from kvlint.semantics.constants import _NotConstant, fold
+from kvlint.semantics.constants import fold
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World, dotted_name
 
@@ -28,7 +28,7 @@ def abort_code(world: World, module: Module) -> dict[ast.AST, str]:
         target
         for place in places_of(world, module)
         for call, target in callees(place)
-        if call in found and target.module is module
+        if call in found and target.module is module and _is_private(target)
     )
     seen: set[ast.AST] = set()
     while pending:
@@ -139,11 +139,9 @@ def _tag(place: Place, expression: ast.expr, op: ast.cmpop) -> str | None:
         return None  # a status, not a message tag
     dotted = dotted_name(expression) if not isinstance(expression, ast.Constant) else None
     folded = fold(place.world, place.module, expression)
-    if dotted is not None and isinstance(folded, _NotConstant):
-        owner = dotted.split(".")[0]
-        folded = place.cls.value(dotted.rpartition(".")[2]) if place.cls and owner == place.receiver else None  # type: ignore[assignment]
-        if isinstance(folded, tuple):
-            folded = fold(place.world, folded[0], folded[1])  # type: ignore[arg-type]
+    if dotted is not None and place.cls is not None and dotted.split(".")[0] == place.receiver:
+        held = place.cls.value(dotted.rpartition(".")[2])
+        folded = folded if held is None else fold(place.world, *held)
     if isinstance(folded, str | bytes) and is_abort_name(folded):
         return ast.unparse(expression)
     last = (dotted or "").rpartition(".")[2]
@@ -166,6 +164,3 @@ def _abort_pattern(place: Place, pattern: ast.pattern) -> str | None:
             return dotted if is_abort_name(dotted.rpartition(".")[2]) else None
         case _:
             return None
-
-
-__all__ = ["abort_code", "target_of"]

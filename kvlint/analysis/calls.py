@@ -50,6 +50,7 @@ _MUTATORS = frozenset(
 # Calls that take nothing over, whatever they are given.
 _BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
 
+
 class Caller(Evaluator):
     """Evaluates calls; running a function's body is left to the subclass in ``interpreter``."""
 
@@ -98,7 +99,7 @@ class Caller(Evaluator):
             return attribute if isinstance(attribute, Field) else BoundCall(owner, name, owner.causes)
         return BoundCall(owner, name, owner.causes)
 
-    def _apply(  # noqa: PLR0911, PLR0913
+    def _apply(  # noqa: C901 - one arm a kind
         self,
         expression: ir.Call,
         callee: Value,
@@ -137,7 +138,7 @@ class Caller(Evaluator):
 
     # -- the tables -----------------------------------------------------------
 
-    def _on_status_table(
+    def _on_status_table(  # noqa: C901 - one arm a kind
         self, name: str, values: list[Value], named: dict[str, Value], state: State, frame: Frame
     ) -> Outcomes:
         key = values[0] if values else NONE
@@ -172,9 +173,7 @@ class Caller(Evaluator):
                     return [(Something(frozenset({STATUS})), state)]
                 return [(Something(undecided=True), replace(state, stored=UNDECIDED))]
 
-    def _read_status(  # noqa: PLR0913
-        self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame
-    ) -> Outcomes:
+    def _read_status(self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame) -> Outcomes:
         if state.stored is UNDECIDED:
             value: Value = Something(frozenset({STATUS}), undecided=True)
             return [(value, state if name == "get" else self.remove(key, state))]
@@ -190,7 +189,7 @@ class Caller(Evaluator):
         value = self.stored_value(state.stored)
         return [(value, self.remove(key, state) if name == "pop" else state)]
 
-    def _on_field(  # noqa: PLR0913
+    def _on_field(
         self, expression: ir.Call, owner: Field, name: str, values: list[Value], state: State, frame: Frame
     ) -> Outcomes:
         causes = frozenset({owner.name})
@@ -219,9 +218,7 @@ class Caller(Evaluator):
             case _:
                 return self._unknown(expression, BoundCall(owner, name), values, state, frame)
 
-    def _on_constant(
-        self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State
-    ) -> Outcomes:
+    def _on_constant(self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State) -> Outcomes:
         if name in _MUTATORS and owner.mutable:
             state = self._forget_mutated(expression, state)
             return [(Something(causes_of(values)), self._hand_over(name, values, state))]
@@ -242,7 +239,7 @@ class Caller(Evaluator):
 
     # -- functions whose source is known --------------------------------------
 
-    def _on_object(  # noqa: PLR0913
+    def _on_object(
         self,
         expression: ir.Call,
         receiver: Object,
@@ -284,7 +281,7 @@ class Caller(Evaluator):
             receiver=receiver,
         )
 
-    def inline(  # noqa: PLR0913
+    def inline(
         self,
         function: ir.Function,
         arguments: list[Value],
@@ -334,7 +331,7 @@ class Caller(Evaluator):
             return False
         return all(self.subject.enum.is_failure(after.stored) for _, after in outcomes)
 
-    def _bind(
+    def _bind(  # noqa: C901 - one arm a kind
         self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
     ) -> dict[str, Value] | None:
         bound = dict(zip(function.parameters, arguments, strict=False))
@@ -391,7 +388,7 @@ class Caller(Evaluator):
         cls = receiver.cls if receiver is not None else None
         return self.reach.nested_touches(function.at, frame.module, cls, frame.defined_in, frame.receiver, self.subject)
 
-    def _on_global(  # noqa: PLR0911, PLR0913
+    def _on_global(  # noqa: C901 - one arm a kind
         self,
         expression: ir.Call,
         callee: Global,
@@ -442,7 +439,7 @@ class Caller(Evaluator):
             return [(Something(undecided=True), state)]
         return [(NONE, self._poisoned(state) if isinstance(values[0], Object) else state)]
 
-    def _construct(  # noqa: PLR0913
+    def _construct(
         self,
         module: Module,
         node: ast.ClassDef,
@@ -464,7 +461,7 @@ class Caller(Evaluator):
             return [(computed_from(values), state)]
         return self._unknown(expression, Object(cls), values, state, frame, result=Object(cls))
 
-    def _on_function(  # noqa: PLR0913
+    def _on_function(
         self,
         expression: ir.Call,
         callee: Value,
@@ -492,7 +489,7 @@ class Caller(Evaluator):
 
     # -- the unknown ----------------------------------------------------------
 
-    def _unknown(  # noqa: PLR0913
+    def _unknown(
         self,
         expression: ir.Call,
         callee: Value,
@@ -583,4 +580,3 @@ def _flat(values: list[Value]) -> list[Value]:
     for value in values:
         found.extend(_flat(list(value.items)) if isinstance(value, Several) else [value])
     return found
-

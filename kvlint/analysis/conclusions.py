@@ -1,4 +1,4 @@
-"""What code may do, told without running it: whether a room can still be concluded from here, and what a method touches."""
+"""What code may do, told without running it: whether it can still conclude the room, and what a method touches."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Reach:
             self._memo[key] = self._touches(node, module, None, None, subject)
         return self._memo[key]
 
-    def nested_touches(  # noqa: PLR0913
+    def nested_touches(
         self,
         node: ast.AST,
         module: Module,
@@ -77,14 +77,14 @@ class Reach:
         receiver: str | None,
         subject: Subject,
     ) -> bool:
-        """Whether a function nested in a method, which sees the method's ``receiver``, can matter to the room's status."""
+        """Whether a function nested in a method, which sees its ``receiver``, can matter to the room's status."""
         key = ("nested", node, cls, subject)
         if key not in self._memo:
             self._memo[key] = False
             self._memo[key] = self._touches(node, module, cls, owner, subject, receiver)
         return self._memo[key]
 
-    def _touches(  # noqa: PLR0913
+    def _touches(
         self,
         node: ast.AST,
         module: Module,
@@ -104,7 +104,7 @@ class Reach:
                 return True
         return False
 
-    def _call_touches(  # noqa: PLR0913
+    def _call_touches(
         self,
         call: ast.Call,
         module: Module,
@@ -113,9 +113,9 @@ class Reach:
         receiver: str | None,
         subject: Subject,
     ) -> bool:
-        if any(isinstance(argument, ast.Name) and argument.id == receiver for argument in call.args):
-            if not (isinstance(call.func, ast.Name) and call.func.id in {"isinstance", "type", "id", "hasattr"}):
-                return True
+        harmless = isinstance(call.func, ast.Name) and call.func.id in {"isinstance", "type", "id", "hasattr"}
+        if not harmless and any(isinstance(given, ast.Name) and given.id == receiver for given in call.args):
+            return True
         match call.func:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver and cls is not None:
                 target = cls.lookup(attr)
@@ -134,7 +134,7 @@ class Reach:
                 return False
 
     def hands_over(self, method: Method, cls: ClassInfo, depth: int = 4) -> bool:
-        """Whether ``method`` puts anything on a queue or tells an item's sender about its end, itself or by a helper."""
+        """Whether ``method`` or a helper of it puts anything on a queue or tells an item's sender about its end."""
         key = ("hands over", method.node, cls)
         if key not in self._memo:
             self._memo[key] = False
@@ -143,7 +143,9 @@ class Reach:
                 match part:
                     case ast.Call(func=ast.Attribute(attr=name)) if name in QUEUE_CALLS | ITEM_CONCLUSIONS | LIST_CALLS:
                         self._memo[key] = True
-                    case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if owner == receiver and depth:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)) if (
+                        owner == receiver and depth
+                    ):
                         target = cls.lookup(name)
                         if target is None or self.hands_over(target, cls, depth - 1):
                             self._memo[key] = True
@@ -181,7 +183,7 @@ class Reach:
             self._memo[key] = self._statement_can(block[start], following, context)
         return self._memo[key]
 
-    def _statement_can(self, statement: ir.Statement, after: After, context: Context) -> bool:  # noqa: C901, PLR0911
+    def _statement_can(self, statement: ir.Statement, after: After, context: Context) -> bool:  # noqa: C901
         if self.statement_concludes(statement, context):
             return True
         match statement:
@@ -228,8 +230,7 @@ class Reach:
         ):
             return True
         if isinstance(statement, ir.Delete) and any(
-            isinstance(target, ir.Subscript) and self._is_status(target.owner, context)
-            for target in statement.targets
+            isinstance(target, ir.Subscript) and self._is_status(target.owner, context) for target in statement.targets
         ):
             return True
         return any(
@@ -256,7 +257,7 @@ class Reach:
         value = constant_of(self._world, context.module, dotted)
         return not isinstance(value, _NotConstant) and context.subject.is_live(value)
 
-    def _call_concludes(self, call: ir.Call, context: Context) -> bool:  # noqa: C901, PLR0911
+    def _call_concludes(self, call: ir.Call, context: Context) -> bool:
         match call.callee:
             case ir.Attribute(owner=owner, name=name):
                 if name in QUEUE_CALLS or name in ITEM_CONCLUSIONS:
@@ -341,4 +342,3 @@ def _is_logging(owner: ir.Expression) -> bool:
 
 def _passes(call: ir.Call, items: frozenset[str]) -> bool:
     return any(isinstance(argument, ir.Name) and argument.id in items for argument in call.arguments)
-

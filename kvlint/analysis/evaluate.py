@@ -29,9 +29,9 @@ from kvlint.analysis.values import (
     Several,
     Something,
     State,
-    Super,
     StatusTable,
     Stored,
+    Super,
     Value,
     carries,
     causes_of,
@@ -105,7 +105,7 @@ class Evaluator(ABC):
 
     # -- names and attributes -------------------------------------------------
 
-    def evaluate(self, expression: ir.Expression, state: State, frame: Frame) -> Outcomes:  # noqa: C901, PLR0911
+    def evaluate(self, expression: ir.Expression, state: State, frame: Frame) -> Outcomes:  # noqa: C901
         """Every value that ``expression`` can have in ``state``, each with the state after it."""
         match expression:
             case ir.Literal(value=value):
@@ -143,9 +143,7 @@ class Evaluator(ABC):
                 return [(Known((), mutable=True), state)]
             case ir.Mapping(items=items):
                 parts = tuple(part for pair in items for part in pair)
-                return [
-                    (self._display(values), after) for values, after in self.evaluate_all(parts, state, frame)
-                ]
+                return [(self._display(values), after) for values, after in self.evaluate_all(parts, state, frame)]
             case ir.Closure(function=function):
                 return [(Local(function, frame.number), state)]
             case ir.Repeated():
@@ -154,7 +152,7 @@ class Evaluator(ABC):
                 return [(self.computed(values), after) for values, after in self.evaluate_all(parts, state, frame)]
 
     def computed(self, values: Sequence[Value]) -> Something:
-        """The result of an operation that is not followed: for a table, undecided unless something unrelated goes in."""
+        """The result of an operation not followed: for a table, undecided unless something unrelated goes in."""
         value = computed_from(values)
         if self.in_worker or value.undecided:
             return value
@@ -214,7 +212,7 @@ class Evaluator(ABC):
             results.append((self.attribute_of(owner, expression.name, after), after))
         return results
 
-    def attribute_of(self, owner: Value, name: str, state: State) -> Value:  # noqa: C901, PLR0911, PLR0912
+    def attribute_of(self, owner: Value, name: str, state: State) -> Value:  # noqa: C901
         """The value of ``owner.name``."""
         if name == self.subject.attribute and not isinstance(owner, Global | Known):
             if self.subject.kind == "attribute":
@@ -456,7 +454,7 @@ class Evaluator(ABC):
             results.extend(self.item_of(self.constant(owner), self.constant(key), after, frame))
         return results
 
-    def item_of(self, owner: Value, key: Value, state: State, frame: Frame) -> Outcomes:
+    def item_of(self, owner: Value, key: Value, state: State, frame: Frame) -> Outcomes:  # noqa: C901 - one arm a kind
         """``owner[key]``."""
         match owner:
             case StatusTable():
@@ -475,9 +473,9 @@ class Evaluator(ABC):
             case Several(items=items) if isinstance(key, Known) and isinstance(key.value, int):
                 if -len(items) <= key.value < len(items):
                     return [(items[key.value], state)]
-            case Known(value=tuple() as items, mutable=False) if isinstance(key, Known) and isinstance(key.value, int):
-                if -len(items) <= key.value < len(items):
-                    return [(Known(items[key.value], owner.causes), state)]
+            case Known(value=tuple() as constants, mutable=False) if isinstance(key, Known):
+                if isinstance(key.value, int) and -len(constants) <= key.value < len(constants):
+                    return [(Known(constants[key.value], owner.causes), state)]
             case Item():
                 return [(Item(part=True, causes=owner.causes), state)]
             case _:

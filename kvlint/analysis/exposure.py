@@ -16,8 +16,8 @@ from kvlint.analysis.removals import related_modules
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT, Env, Object, State, Stored, Value
-from kvlint.semantics.hierarchy import parameters
 from kvlint.analysis.writes import Guard, Write, opens_rooms, surroundings, writes_in
+from kvlint.semantics.hierarchy import parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _is_shared(facts: Facts, write: Write) -> bool:
 
 
 def _opens_directly(facts: Facts, write: Write) -> bool:
-    """Whether a direct store is what opens the room: only an absent room is stored, or the scheduler stores the first status."""
+    """Whether a direct store opens the room: it meets only absent ones, or the scheduler stores the first status."""
     if write.writer is not None:
         return False
     possible = stored_at(write)

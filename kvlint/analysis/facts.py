@@ -128,12 +128,11 @@ class Facts:
 
     @cached_property
     def dependents(self) -> tuple[Facts, ...]:
-        """Modules nearby whose classes build on this one's: their workers may consult what an abort handler here removes.
+        """Modules nearby whose classes build on this one's: their workers may miss what an abort handler here removes.
 
         Looked for on disk only where such a handler removes something.
         """
-        aborts = abort_code(self.world, self.module)
-        if not any(node in aborts for _, node, _ in removals_in(self.world, self.module)):
+        if not self._removes_in_abort():
             return ()
         names = frozenset(cls.name for cls in self.classes)
         found = []
@@ -145,6 +144,15 @@ class Facts:
             if any(base in self.classes for cls in other.classes for base in cls.family()):
                 found.append(other)
         return tuple(found)
+
+    def _removes_in_abort(self) -> bool:
+        aborts = abort_code(self.world, self.module)
+        for table, node, place in removals_in(self.world, self.module):
+            if node in aborts and table in self.tables and place.holder is not None:
+                for site in self.removals(table, place.holder):
+                    if site.node is node and site.verdict is Verdict.UNSAFE:
+                        return True
+        return False
 
     def threads_writing(self, subject: Subject, members: tuple[str, ...]) -> Iterator[tuple[Write, Thread]]:
         """The writes of any of ``members`` in the module and its bases' modules, with their threads."""
@@ -190,7 +198,9 @@ def _header_end(node: ast.AST) -> ast.AST | None:
         case ast.ExceptHandler(type=kind):
             return kind if kind is not None else _Point(node)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return _Point(node, len("async def " if isinstance(node, ast.AsyncFunctionDef) else "def ") + len(node.name))
+            return _Point(
+                node, len("async def " if isinstance(node, ast.AsyncFunctionDef) else "def ") + len(node.name)
+            )
         case ast.Try() | ast.With() | ast.Match() | ast.ClassDef():
             return _Point(node)
         case _:

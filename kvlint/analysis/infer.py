@@ -138,6 +138,8 @@ def subject_of(cls: ClassInfo) -> Subject | None:
 
 
 def _infer_subject(cls: ClassInfo) -> Subject | None:
+    if not cls.world.config.protocol and not any(entry.module.is_candidate for entry in cls.family()):
+        return None  # the text of a protocol's module says so; parsing is not the cost, walking it is
     override = override_of(cls.world)
     votes: Counter[tuple[str, StatusEnum]] = Counter()
     for entry in cls.family():
@@ -273,7 +275,7 @@ def _enum_named(cls: ClassInfo, dotted: str | None) -> StatusEnum | None:
     return status_enum_of(named) if named is not None else None
 
 
-def _enum_of_value(cls: ClassInfo, node: Function, value: ast.expr) -> StatusEnum | None:
+def _enum_of_value(cls: ClassInfo, node: Function, value: ast.expr) -> StatusEnum | None:  # noqa: C901 - one arm a kind
     """The status enum a stored value belongs to: a member, or a parameter that carries one."""
     names: set[str] = set()
     for part in ast.walk(value):
@@ -419,6 +421,8 @@ def _aliased_store(node: Function, part: ast.AST, subject: Subject) -> tuple[ast
             for assigned in _assigned(node, name):
                 if isinstance(assigned, ast.Attribute) and assigned.attr == subject.attribute:
                     return key, value
+        case _:
+            pass
     return None
 
 
@@ -544,7 +548,9 @@ def _key_parameter(node: Function, subject: Subject, candidates: set[str]) -> st
                 pass
             case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attr)), args=[ast.Name(id=name), *_]):
                 pass
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr)]):
+            case ast.Compare(
+                left=ast.Name(id=name), ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr)]
+            ):
                 pass
             case _:
                 continue
@@ -590,8 +596,7 @@ def carries_live_statuses(writer: Writer) -> bool:
         found[1]
         for _, arguments in _calls_of(writer.method.owner, writer.name)
         for _, value in arguments
-        if (found := member_named(writer.cls.world, writer.method.owner.module, value)) is not None
-        and found[0] is enum
+        if (found := member_named(writer.cls.world, writer.method.owner.module, value)) is not None and found[0] is enum
     }
     return bool(passed - set(enum.terminals)) and bool(passed & set(enum.failures))
 

@@ -1,4 +1,4 @@
-"""Abstract execution of statements: sets of states go in, sets of states come out, one for each way to leave a block."""
+"""Abstract execution of statements: states go in, states come out, sorted by the way they leave a block."""
 
 from __future__ import annotations
 
@@ -96,9 +96,7 @@ class Interpreter(Caller):
         """The locals of ``function`` that can matter on a worker's path."""
         return self._facts(function)[0]
 
-    def block(
-        self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After
-    ) -> list[State]:
+    def block(self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         """Run a block from each of ``states``; returns the states at its end."""
         current = distinct(states)
         for index, statement in enumerate(block):
@@ -109,9 +107,7 @@ class Interpreter(Caller):
                 context = self._context(current[0], frame)
                 here = replace(after, normal=self.reach.can(block, after, context, index + 1))
             frame.after_call = here.normal
-            current = distinct(
-                end for state in current for end in self.statement(statement, state, frame, exits, here)
-            )
+            current = distinct(end for state in current for end in self.statement(statement, state, frame, exits, here))
             if frame.live is not None and statement in frame.live.after:
                 live = frame.live.after[statement]
                 current = distinct(forget(state, live, frame.receiver) for state in current)
@@ -142,7 +138,7 @@ class Interpreter(Caller):
 
     # -- statements -----------------------------------------------------------
 
-    def statement(  # noqa: C901, PLR0911, PLR0912
+    def statement(  # noqa: C901
         self, statement: ir.Statement, state: State, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         """Run one statement; returns the states in which control reaches the next one."""
@@ -190,19 +186,22 @@ class Interpreter(Caller):
             case ir.Delete(targets=targets):
                 return self._delete(targets, statement.at, state, frame)
             case ir.Assert(test=test):
-                ends = []
-                for value, ready in self.evaluate(test, state, frame):
-                    for answer, end in self.decide(value, ready):
-                        if answer:
-                            ends.append(end)
-                        else:
-                            self.raise_("AssertionError", end, frame, value.causes)
-                return ends
+                return self._assert(test, state, frame)
             case ir.Define(function=function):
                 return [state.bind(function.name, Local(function, frame.number))]
             case ir.Forget(names=names):
                 del names  # an import or class: its name is looked up in the module
                 return [state]
+
+    def _assert(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
+        ends = []
+        for value, ready in self.evaluate(test, state, frame):
+            for answer, end in self.decide(value, ready):
+                if answer:
+                    ends.append(end)
+                else:
+                    self.raise_("AssertionError", end, frame, value.causes)
+        return ends
 
     def _raise(self, value: ir.Expression | None, state: State, frame: Frame) -> None:
         if value is None:
@@ -219,9 +218,7 @@ class Interpreter(Caller):
 
     # -- assignment -----------------------------------------------------------
 
-    def _assign_all(
-        self, targets: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame
-    ) -> list[State]:
+    def _assign_all(self, targets: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:
         states = [state]
         for target in targets:
             states = [end for before in states for end in self.assign(target, value, before, frame)]
@@ -256,9 +253,7 @@ class Interpreter(Caller):
             return UNKNOWN
         return value
 
-    def _unpack(
-        self, items: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame
-    ) -> list[State]:
+    def _unpack(self, items: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:
         parts: list[Value]
         match value:
             case Several(items=values) if len(values) == len(items):
@@ -307,9 +302,7 @@ class Interpreter(Caller):
             ends.extend(self.assign(statement.target, result, ready, frame))
         return ends
 
-    def _delete(
-        self, targets: tuple[ir.Expression, ...], at: ast.AST, state: State, frame: Frame
-    ) -> list[State]:
+    def _delete(self, targets: tuple[ir.Expression, ...], at: ast.AST, state: State, frame: Frame) -> list[State]:
         states = [state]
         for target in targets:
             if not isinstance(target, ir.Subscript):
@@ -346,7 +339,7 @@ class Interpreter(Caller):
                 ends.extend(self._controlled(branch, chosen, causes, frame, exits, after))
         return ends
 
-    def _controlled(  # noqa: PLR0913
+    def _controlled(
         self, block: ir.Block, state: State, causes: Causes, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         """Run ``block`` as controlled by a decision on ``causes``."""
@@ -356,7 +349,7 @@ class Interpreter(Caller):
         ends = self.block(block, [inside], frame, exits, after)
         return [replace(end, control=state.control) for end in ends]
 
-    def _decided(  # noqa: PLR0913
+    def _decided(
         self,
         state: State,
         causes: Causes,
@@ -379,9 +372,7 @@ class Interpreter(Caller):
         """Whether the frame runs a writer: what that refuses to store is its own fault, not a skip of the worker's."""
         return getattr(frame.node, "name", None) in self.subject.writers
 
-    def _match(
-        self, statement: ir.Match, state: State, frame: Frame, exits: Exits, after: After
-    ) -> list[State]:
+    def _match(self, statement: ir.Match, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
         ends: list[State] = []
         for subject, ready in self.evaluate(statement.subject, state, frame):
             pending = [ready]
@@ -392,7 +383,9 @@ class Interpreter(Caller):
                     causes = subject.causes
                     for chosen in matched:
                         if causes and self.in_worker:
-                            rival = tuple(inner for other in statement.cases if other is not case for inner in other.body)
+                            rival = tuple(
+                                inner for other in statement.cases if other is not case for inner in other.body
+                            )
                             chosen = self._decided(chosen, causes, case.at, True, case.body, rival, frame, after)
                         ends.extend(self._controlled(case.body, chosen, causes, frame, exits, after))
                     following.extend(missed)
@@ -415,9 +408,7 @@ class Interpreter(Caller):
                     (matched if passed else missed).append(end)
         return distinct(matched), distinct(missed)
 
-    def _pattern(
-        self, pattern: ir.Pattern, subject: Value, state: State, frame: Frame
-    ) -> list[tuple[bool, State]]:
+    def _pattern(self, pattern: ir.Pattern, subject: Value, state: State, frame: Frame) -> list[tuple[bool, State]]:  # noqa: C901 - one arm a kind
         if pattern.name is not None:
             state = state.bind(pattern.name, subject)
         for name in pattern.bound:
@@ -471,9 +462,7 @@ class Interpreter(Caller):
 
     # -- loops ----------------------------------------------------------------
 
-    def _while(
-        self, statement: ir.While, state: State, frame: Frame, exits: Exits, after: After
-    ) -> list[State]:
+    def _while(self, statement: ir.While, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
         def enter(current: State) -> tuple[list[State], list[State]]:
             inside: list[State] = []
             outside: list[State] = []
@@ -496,9 +485,7 @@ class Interpreter(Caller):
     ) -> list[State]:
         """One round of a served loop for every status that may be stored when it starts."""
         taken = state.trace.taken
-        starts = [
-            replace(state, stored=stored, trace=Trace(taken=taken)) for stored in self.subject.stored_values
-        ]
+        starts = [replace(state, stored=stored, trace=Trace(taken=taken)) for stored in self.subject.stored_values]
         inside: list[State] = []
         outside: list[State] = []
         for start in starts:
@@ -538,7 +525,7 @@ class Interpreter(Caller):
             return Something(undecided=True)
         return value
 
-    def _unrolled(  # noqa: PLR0913
+    def _unrolled(
         self,
         items: tuple[Value, ...],
         causes: Causes,
@@ -560,7 +547,7 @@ class Interpreter(Caller):
         finished = self.block(statement.other, current, frame, exits, after)
         return [*finished, *inner.breaks]
 
-    def _for_unknown(  # noqa: PLR0913
+    def _for_unknown(
         self, iterable: Value, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         element: Value = Item() if isinstance(iterable, Item) else self.part_of(computed_from((iterable,)))
@@ -578,7 +565,7 @@ class Interpreter(Caller):
             return self._serve(enter, statement.body, state, frame, exits)
         return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
 
-    def _loop(  # noqa: PLR0913
+    def _loop(
         self,
         enter: Callable[[State], tuple[list[State], list[State]]],
         body: ir.Block,
@@ -646,7 +633,7 @@ class Interpreter(Caller):
             return distinct(ends)
         return self._finally(statement.final, ends, inner, escaping, frame, exits, after)
 
-    def _handle(  # noqa: PLR0913
+    def _handle(
         self,
         statement: ir.Try,
         thrown: Raised,
@@ -674,7 +661,7 @@ class Interpreter(Caller):
         escaping.append(thrown)
         return ends
 
-    def _finally(  # noqa: PLR0913
+    def _finally(
         self,
         final: ir.Block,
         ends: list[State],
@@ -749,7 +736,7 @@ def _catches(handler: ir.Handler, name: str) -> bool | None:
     if not handler.types or {"BaseException", "Exception"} & set(handler.types):
         return True
     if name == "Empty":
-        return True if _WAITING & set(handler.types) else False
+        return bool(_WAITING & set(handler.types))
     if name == "?":
         narrow = all(hasattr(builtins, caught) or caught in _WAITING for caught in handler.types)
         return False if narrow else None

@@ -12,7 +12,7 @@ _NONE: Names = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class _Exits:
-    """What is live where control goes on leaving a block early; ``raising`` is live at every statement of a try body."""
+    """What is live where a block is left early; ``raising`` is live at every statement of a try body."""
 
     breaking: Names = _NONE
     continuing: Names = _NONE
@@ -30,12 +30,15 @@ class Liveness:
 def liveness(function: ir.Function) -> Liveness:
     """The live names of a function's statements; names that nested functions read are always live."""
     found = Liveness({}, {})
-    captured = frozenset(
-        part.id
-        for nested in walk.nested_functions(function.body)
-        for part in walk.expressions(nested.body)
-        if isinstance(part, ir.Name)
-    ) | function.shared
+    captured = (
+        frozenset(
+            part.id
+            for nested in walk.nested_functions(function.body)
+            for part in walk.expressions(nested.body)
+            if isinstance(part, ir.Name)
+        )
+        | function.shared
+    )
     _block(function.body, captured, _Exits(captured, captured, captured), found)
     return found
 
@@ -48,7 +51,7 @@ def _block(block: ir.Block, after: Names, exits: _Exits, found: Liveness) -> Nam
     return live
 
 
-def _statement(statement: ir.Statement, after: Names, exits: _Exits, found: Liveness) -> Names:  # noqa: C901, PLR0911
+def _statement(statement: ir.Statement, after: Names, exits: _Exits, found: Liveness) -> Names:  # noqa: C901
     reads = _reads(statement)
     match statement:
         case ir.If(then=then, other=other):
@@ -78,7 +81,7 @@ def _statement(statement: ir.Statement, after: Names, exits: _Exits, found: Live
             return reads | after
 
 
-def _loop(  # noqa: PLR0913
+def _loop(
     body: ir.Block, other: ir.Block, after: Names, head: Names, bound: Names, exits: _Exits, found: Liveness
 ) -> Names:
     done = _block(other, after, exits, found)
@@ -91,7 +94,11 @@ def _loop(  # noqa: PLR0913
 
 def _try(statement: ir.Try, after: Names, exits: _Exits, found: Liveness) -> Names:
     ending = _block(statement.final, after, exits, found)
-    final = replace(exits, breaking=exits.breaking | ending, continuing=exits.continuing | ending) if statement.final else exits
+    final = (
+        replace(exits, breaking=exits.breaking | ending, continuing=exits.continuing | ending)
+        if statement.final
+        else exits
+    )
     caught = ending | exits.raising
     for handler in statement.handlers:
         before = _block(handler.body, ending, final, found)

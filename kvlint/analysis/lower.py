@@ -97,8 +97,9 @@ def lower_statement(node: ast.stmt) -> ir.Statement | None:  # noqa: C901 - one 
             return ir.If(lower_expression(test), lower_block(then), lower_block(other), node)
         case ast.While(test=test, body=body, orelse=other):
             return ir.While(lower_expression(test), lower_block(body), lower_block(other), node)
-        case ast.For(target=target, iter=iterable, body=body, orelse=other) | ast.AsyncFor(
-            target=target, iter=iterable, body=body, orelse=other
+        case (
+            ast.For(target=target, iter=iterable, body=body, orelse=other)
+            | ast.AsyncFor(target=target, iter=iterable, body=body, orelse=other)
         ):
             return ir.For(
                 lower_expression(target), lower_expression(iterable), lower_block(body), lower_block(other), node
@@ -145,9 +146,7 @@ def _try(node: ast.Try | ast.TryStar) -> ir.Try:
         ir.Handler(_exception_names(handler.type), handler.name, lower_block(handler.body), handler)
         for handler in node.handlers
     )
-    return ir.Try(
-        lower_block(node.body), handlers, lower_block(node.orelse), lower_block(node.finalbody), node
-    )
+    return ir.Try(lower_block(node.body), handlers, lower_block(node.orelse), lower_block(node.finalbody), node)
 
 
 def _exception_names(node: ast.expr | None) -> tuple[str, ...]:
@@ -222,9 +221,7 @@ def lower_expression(node: ast.expr) -> ir.Expression:  # noqa: C901 - one arm a
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             return ir.Literal(-number, node)
         case ast.BinOp(left=left, op=operator, right=right):
-            return ir.Arithmetic(
-                type(operator).__name__, lower_expression(left), lower_expression(right), node
-            )
+            return ir.Arithmetic(type(operator).__name__, lower_expression(left), lower_expression(right), node)
         case ast.IfExp(test=test, body=then, orelse=other):
             return ir.Conditional(lower_expression(test), lower_expression(then), lower_expression(other), node)
         case ast.NamedExpr(target=ast.Name(id=name), value=value):
@@ -267,7 +264,7 @@ def _call(node: ast.Call) -> ir.Call:
     )
     named = [(keyword.arg, lower_expression(keyword.value)) for keyword in node.keywords if keyword.arg]
     unnamed = [lower_expression(keyword.value) for keyword in node.keywords if not keyword.arg]
-    arguments = tuple([*(lower_expression(argument) for argument in node.args), *unnamed])
+    arguments = (*(lower_expression(argument) for argument in node.args), *unnamed)
     return ir.Call(lower_expression(node.func), arguments, tuple(named), spread, node)
 
 

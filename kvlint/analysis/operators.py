@@ -59,7 +59,16 @@ def is_none(value: Value) -> bool | None:
     match value:
         case Known(value=constant):
             return constant is None
-        case Something(not_none=True) | Object() | Key() | Item(part=False) | Several() | Pairs() | Local() | StatusTable():
+        case (
+            Something(not_none=True)
+            | Object()
+            | Key()
+            | Item(part=False)
+            | Several()
+            | Pairs()
+            | Local()
+            | StatusTable()
+        ):
             return False
         case _:
             return None
@@ -117,7 +126,7 @@ def _contains(items: Constant, value: Constant) -> bool:
     raise RaisesError("TypeError")
 
 
-_ORDER: Final[dict[str, Callable[[object, object], bool]]] = {
+_ORDER: Final[dict[str, Callable[..., object]]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -133,7 +142,11 @@ def compare(spelling: str, left: Value, right: Value) -> Value:
         if answer is not None:
             return Known(answer == (spelling == "is"), causes)
         return computed_from((left, right))
-    if isinstance(left, Known) and isinstance(right, Known) and (spelling in {"in", "not in"} or not _is_mutable(left, right)):
+    if (
+        isinstance(left, Known)
+        and isinstance(right, Known)
+        and (spelling in {"in", "not in"} or not _is_mutable(left, right))
+    ):
         answer = _compare_constants(spelling, left.value, right.value)
         return computed_from((left, right)) if answer is None else Known(answer, causes)
     if spelling in {"==", "!="} and isinstance(right, Known) and right.value is None and is_none(left) is False:
@@ -207,7 +220,18 @@ def builtin(name: str, arguments: Sequence[Value]) -> Value | None:
     if name in {"int", "bool", "str", "float", "abs", "len", "tuple", "list", "set", "frozenset", "hash", "repr"}:
         return _convert(name, arguments)
     if name in {"isinstance", "hasattr", "callable", "id", "type", "sorted", "any", "all", "sum", "range", "zip"} | {
-        "enumerate", "print", "getattr", "iter", "next", "reversed", "dict", "round", "map", "filter", "format", "dir",
+        "enumerate",
+        "print",
+        "getattr",
+        "iter",
+        "next",
+        "reversed",
+        "dict",
+        "round",
+        "map",
+        "filter",
+        "format",
+        "dir",
     }:
         return computed_from(arguments)
     return None

@@ -80,19 +80,28 @@ class Place:
                 pending.extend(reversed(list(ast.iter_child_nodes(current))))
         return tuple(found)
 
-    def assigned(self, name: str) -> list[ast.expr]:
-        """What is assigned to a local variable, the enclosing functions' included."""
-        found = []
+    @cached_property
+    def _bindings(self) -> tuple[dict[str, list[ast.expr]], dict[str, ast.expr]]:
+        """Assigned values and annotations of the function's own local variables."""
+        values: dict[str, list[ast.expr]] = {}
+        annotations: dict[str, ast.expr] = {}
         for node in self.body:
             match node:
-                case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                    found.append(value)
-                case ast.AnnAssign(target=ast.Name(id=bound), value=ast.expr() as value) if bound == name:
-                    found.append(value)
-                case ast.NamedExpr(target=ast.Name(id=bound), value=value) if bound == name:
-                    found.append(value)
+                case ast.Assign(targets=[ast.Name(id=bound)], value=value):
+                    values.setdefault(bound, []).append(value)
+                case ast.AnnAssign(target=ast.Name(id=bound), annotation=annotation, value=assigned):
+                    annotations.setdefault(bound, annotation)
+                    if assigned is not None:
+                        values.setdefault(bound, []).append(assigned)
+                case ast.NamedExpr(target=ast.Name(id=bound), value=value):
+                    values.setdefault(bound, []).append(value)
                 case _:
                     pass
+        return values, annotations
+
+    def assigned(self, name: str) -> list[ast.expr]:
+        """What is assigned to a local variable, the enclosing functions' included."""
+        found = self._bindings[0].get(name, [])
         if not found and self.outer is not None and name not in {arg.arg for arg in parameters(self.node)}:
             return self.outer.assigned(name)
         return found
@@ -108,6 +117,16 @@ class Place:
         """The class of the object an expression yields, None where nothing tells."""
         if depth == 0:
             return None
+        if expression not in self._classes:
+            self._classes[expression] = None  # `a = a.b` asks for itself
+            self._classes[expression] = self._class_of(expression, depth)
+        return self._classes[expression]
+
+    @cached_property
+    def _classes(self) -> dict[ast.expr, ClassInfo | None]:
+        return {}
+
+    def _class_of(self, expression: ast.expr, depth: int) -> ClassInfo | None:
         match expression:
             case ast.Name(id=name):
                 return self._class_of_name(name, depth)
@@ -127,10 +146,10 @@ class Place:
     def _class_of_name(self, name: str, depth: int) -> ClassInfo | None:
         if name == self.receiver:
             return self.cls
-        for node in self.body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
-                dotted = annotation_class(node.annotation)
-                return resolve_class(self.world, self.module, dotted) if dotted else None
+        annotation = self._bindings[1].get(name)
+        if annotation is not None:
+            dotted = annotation_class(annotation)
+            return resolve_class(self.world, self.module, dotted) if dotted else None
         argument = self.parameter(name)
         if argument is not None:
             dotted = annotation_class(argument.annotation)
@@ -216,9 +235,11 @@ def place_index(world: World, module: Module) -> dict[ast.AST, Place]:
     """The places of ``module`` by their function node."""
     key = ("place index", module)
     known = world.memo.get(key)
-    if not isinstance(known, dict):
-        known = world.memo[key] = {place.node: place for place in places_of(world, module)}
-    return known
+    if isinstance(known, dict):
+        return known
+    index: dict[ast.AST, Place] = {place.node: place for place in places_of(world, module)}
+    world.memo[key] = index
+    return index
 
 
 def callees(place: Place) -> Iterator[tuple[ast.Call, Place]]:

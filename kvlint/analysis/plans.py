@@ -9,14 +9,13 @@ from kvlint.analysis.infer import Writer, member_named, writer_of
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.subject import StatusEnum, Subject
+from kvlint.analysis.values import EXCEPTION
 from kvlint.analysis.workers import Drop
 from kvlint.analysis.writes import Write
 from kvlint.diagnostics import DeferAbortCleanup, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.semantics.hierarchy import ClassInfo, Method, parameters
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import Symbol, World, dotted_name
-
-_REASON = "The transfer was dropped: the metadata of the room is gone"
 
 
 def spelled(world: World, module: Module, enum: StatusEnum) -> str | None:
@@ -120,7 +119,7 @@ def skip_guard(facts: Facts, drop: Drop) -> SkipGuard | None:
         return None
     terminals = terminal_texts(facts.world, facts.module, subject.enum)
     room = _room_text(place, drop, subject)
-    how = _conclusion(facts, place, subject, room) if room is not None else None
+    how = _conclusion(facts, place, subject, room, _reason(facts, drop)) if room is not None else None
     if terminals is None or room is None or how is None:
         return None
     owner, record, conclude = how
@@ -141,7 +140,18 @@ def skip_guard(facts: Facts, drop: Drop) -> SkipGuard | None:
     )
 
 
-def _conclusion(facts: Facts, place: Place, subject: Subject, room: str) -> tuple[str, str | None, str] | None:
+def _reason(facts: Facts, drop: Drop) -> str:
+    """What is recorded for a room whose item is dropped."""
+    if facts.unsafe_removals(drop):
+        return "The transfer was dropped: the metadata of the room is gone"
+    if EXCEPTION in drop.causes:
+        return "The transfer was dropped: an exception was caught"
+    return "The transfer was dropped: the status of the room is unexpected"
+
+
+def _conclusion(
+    facts: Facts, place: Place, subject: Subject, room: str, reason: str
+) -> tuple[str, str | None, str] | None:
     """(owner text, recording statement, failing statement) for ``room`` in the terms of ``place``."""
     prefix = spelled(facts.world, facts.module, subject.enum)
     found = _owner_of_status(facts, place, subject)
@@ -159,7 +169,7 @@ def _conclusion(facts: Facts, place: Place, subject: Subject, room: str) -> tupl
                 conclude = f"await {conclude}"
             break
     recorder = failure_recorder(cls, subject)
-    record = None if recorder is None else f'{owner}.{recorder}({room}, "{_REASON}")'
+    record = None if recorder is None else f'{owner}.{recorder}({room}, "{reason}")'
     return owner, record, conclude
 
 
@@ -197,7 +207,7 @@ def _written_on(write: Write) -> tuple[str, ClassInfo] | None:
 
 
 def _room_text(place: Place, drop: Drop, subject: Subject) -> str | None:
-    """The expression by which ``place`` names the room: as the deciding test does, else as a use before the exit does."""
+    """How ``place`` names the room: as the deciding test does, else as a use before the exit does."""
     nodes = list(ast.walk(drop.at.test)) if isinstance(drop.at, ast.If) else []
     limit = (drop.leave or drop.at).lineno  # type: ignore[attr-defined]
     earlier = [node for node in place.body if getattr(node, "lineno", limit) <= limit]

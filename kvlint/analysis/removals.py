@@ -77,8 +77,6 @@ def _keyed_like_status(world: World, module: Module) -> frozenset[str]:
 
 def _keyed_access(place: Place, node: ast.AST, subject: Subject) -> Iterator[tuple[str, str]]:
     """(attribute, key text) of every access by key; a call of a writer counts as one of the status."""
-    owner: ast.expr | None = None
-    index: ast.expr | None = None
     match node:
         case ast.Subscript(value=owner, slice=index):
             pass
@@ -92,9 +90,7 @@ def _keyed_access(place: Place, node: ast.AST, subject: Subject) -> Iterator[tup
                 return
         case _:
             return
-    if owner is None or index is None or not isinstance(index, ast.Name | ast.Attribute):
-        return
-    table = _table_name(place, owner)
+    table = _table_name(place, owner) if isinstance(index, ast.Name | ast.Attribute) else None
     if table is not None:
         yield table, ast.unparse(index)
 
@@ -113,7 +109,7 @@ def removals_in(world: World, module: Module) -> tuple[tuple[str, ast.AST, Place
     return known
 
 
-def _removed_tables(place: Place, node: ast.AST) -> Iterator[str]:
+def _removed_tables(place: Place, node: ast.AST) -> Iterator[str]:  # noqa: C901 - one arm a kind
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in _REMOVERS:
             table = _table_name(place, owner)
@@ -207,19 +203,17 @@ def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach
     return Verdict.SAFE, "; ".join(sorted(reasons))
 
 
-def _ends(
-    root: Place, node: ast.AST, table: str, subject: Subject, reach: Reach
-) -> Iterator[tuple[State, Place]]:
+def _ends(root: Place, node: ast.AST, table: str, subject: Subject, reach: Reach) -> Iterator[tuple[State, Place]]:
     """The ways in which a run of ``root`` ends after the removal ``node``."""
     outcome = run_once(root, subject, reach)
-    for state in (*outcome.ends, *outcome.rounds):
+    for state in (*outcome.ends, *outcome.raised, *outcome.rounds):
         for removal in state.trace.removals:
             if removal.at is node and removal.table == table:
                 yield state, root
 
 
 def _roots(place: Place) -> list[Place]:
-    """Where a run must start to see the removal in its context: the function itself, or the callers of a private one."""
+    """Where a run must start to see the removal in context: the function itself, or a private one's callers."""
     roots: dict[ast.AST, Place] = {}
     pending = [(place, 0)]
     seen = {place.node}
@@ -238,14 +232,13 @@ def _roots(place: Place) -> list[Place]:
 
 def _callers(place: Place) -> list[Place]:
     key = ("callers", place.module)
-    memo = place.world.memo
-    known = memo.get(key)
+    known = place.world.memo.get(key)
     if not isinstance(known, dict):
-        known = {}
+        index: dict[ast.AST, list[Place]] = {}
         for caller in places_of(place.world, place.module):
             for _, callee in callees(caller):
-                known.setdefault(callee.node, []).append(caller)
-        memo[key] = known
+                index.setdefault(callee.node, []).append(caller)
+        known = place.world.memo[key] = index
     return list(dict.fromkeys(known.get(place.node, ())))
 
 
@@ -293,7 +286,7 @@ def _undone(stored: Stored, cls: ClassInfo) -> tuple[str, str, Writer] | None:
 
 
 def live_writes_of_workers(cls: ClassInfo) -> tuple[tuple[str, Writer], ...]:
-    """The non-terminal members that functions on worker threads of ``cls``'s hierarchy write, with the writer reached."""
+    """The live members that worker threads of ``cls``'s hierarchy write, each with the writer that it reaches."""
     key = ("worker writes", cls)
     memo = cls.world.memo
     known = memo.get(key)

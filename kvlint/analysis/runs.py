@@ -18,13 +18,14 @@ from kvlint.semantics.hierarchy import annotation_class, parameters, resolve_cla
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a function can end: ``ends`` by returning, ``rounds`` the rounds of its serving loops.
+    """How a function can end: ``ends`` by returning, ``raised`` by an exception, ``rounds`` of its serving loops.
 
     With ``gave_up`` it has more paths than are followed, and nothing is known.
     """
 
     ends: tuple[State, ...]
     rounds: tuple[State, ...]
+    raised: tuple[State, ...] = ()
     gave_up: bool = False
 
 
@@ -60,7 +61,8 @@ def run(place: Place, subject: Subject, reach: Reach, items: frozenset[str] | No
         ends.extend(state for _, state in interpreter.run_body(function, State(stored, env, trace=started), frame))
         if interpreter.served and interpreter.rounds:
             break  # a serving loop starts each round from every status by itself
-    return Run(tuple(dict.fromkeys(ends)), tuple(dict.fromkeys(interpreter.rounds)))
+    raised = (thrown.state for thrown in interpreter.escaped)
+    return Run(tuple(dict.fromkeys(ends)), tuple(dict.fromkeys(interpreter.rounds)), tuple(dict.fromkeys(raised)))
 
 
 def _bindings(place: Place, interpreter: Interpreter, items: frozenset[str]) -> dict[str, Value]:

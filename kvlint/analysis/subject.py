@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from kvlint.analysis.values import ABSENT, Stored
+from kvlint.analysis.values import ABSENT, Mark, Stored
 from kvlint.protocol import is_failure_name, is_success_name
 from kvlint.semantics.constants import Constant, EnumInfo
 
@@ -34,7 +34,7 @@ class StatusEnum:
 
     def name_of(self, value: Stored) -> str | None:
         """The member's name, None where ``value`` is no member."""
-        return None if not isinstance(value, _HASHABLE) else self.info.by_value.get(value)
+        return None if isinstance(value, Mark) else self.info.by_value.get(value)
 
     def is_terminal(self, value: Stored) -> bool:
         """Whether ``value`` is a terminal member."""
@@ -51,9 +51,6 @@ class StatusEnum:
             candidates = [*name.upper(), *"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
             taken[name] = next(letter for letter in candidates if letter.isalnum() and letter not in taken.values())
         return taken
-
-
-_HASHABLE = (type(None), bool, int, float, str, bytes, tuple, frozenset, object)
 
 
 def status_enum(

@@ -70,7 +70,11 @@ class TransitionTable:
             stored = enum.value(name)
             for written in enum.members:
                 for outcome in sorted(self.changes(stored, written), key=repr):
-                    if outcome is ABSENT or enum.is_failure(outcome) or (name in enum.successes and enum.is_terminal(outcome)):
+                    if (
+                        outcome is ABSENT
+                        or enum.is_failure(outcome)
+                        or (name in enum.successes and enum.is_terminal(outcome))
+                    ):
                         continue
                     yield name, written, outcome
 
@@ -137,7 +141,7 @@ def transition_table(
     return known
 
 
-def _cell(  # noqa: PLR0913
+def _cell(
     world: World,
     subject: Subject,
     cls: ClassInfo,
@@ -168,9 +172,7 @@ def _cell(  # noqa: PLR0913
     raised: list[Raised] = interpreter.escaped
     everything = [*states, *(thrown.state for thrown in raised)]
     outcomes = frozenset(state.stored for state in everything)
-    decided = bool(everything) and not any(
-        state.stored is UNDECIDED or state.trace.uncertain for state in everything
-    )
+    decided = bool(everything) and not any(state.stored is UNDECIDED or state.trace.uncertain for state in everything)
     return Cell(outcomes, bool(raised), decided and not function.is_generator)
 
 

@@ -25,8 +25,8 @@ Causes = frozenset[str]
 NO_CAUSES: Final[Causes] = frozenset()
 
 
-class _Mark:
-    """A named singleton."""
+class Mark:
+    """What is stored where that is no constant: ABSENT or UNDECIDED."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -35,9 +35,9 @@ class _Mark:
         return self._name
 
 
-ABSENT: Final = _Mark("ABSENT")
-UNDECIDED: Final = _Mark("UNDECIDED")
-Stored = Constant | _Mark
+ABSENT: Final = Mark("ABSENT")
+UNDECIDED: Final = Mark("UNDECIDED")
+Stored = Constant | Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +154,7 @@ class BoundCall:
 
 
 Value = (
-    Known
-    | Something
-    | Key
-    | Item
-    | Object
-    | Super
-    | StatusTable
-    | Field
-    | Global
-    | Several
-    | Pairs
-    | Local
-    | BoundCall
+    Known | Something | Key | Item | Object | Super | StatusTable | Field | Global | Several | Pairs | Local | BoundCall
 )
 NONE: Final = Known(None)
 UNKNOWN: Final = Something()
@@ -270,9 +258,7 @@ class Env:
         return self._items
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Env) and hash(self) == hash(other) and self._values == other._values
-        )
+        return self is other or (isinstance(other, Env) and hash(self) == hash(other) and self._values == other._values)
 
     def __hash__(self) -> int:
         if self._hash is None:

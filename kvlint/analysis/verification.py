@@ -33,7 +33,8 @@ def unintended(plan: FixPlan, before: Mapping[str, bytes], after: Mapping[str, b
             if not cell.decided or cell.outcomes != {stored}:
                 return f"{plan.function} would not keep {enum.name_of(stored)}: {new.table.notation}"
         elif cell != old.table.cells[(stored, written)]:
-            return f"{plan.function} would treat {enum.name_of(stored) or 'an absent room'} differently: {new.table.notation}"
+            row = enum.name_of(stored) or "an absent room"
+            return f"{plan.function} would treat {row} differently: {new.table.notation}"
     return None
 
 

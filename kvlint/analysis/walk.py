@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kvlint.analysis import ir
 
 
-def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C901, PLR0911
+def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C901
     """The direct sub-expressions, in order of evaluation; a closure's body is not among them."""
     match expression:
         case ir.Attribute(owner=owner):
@@ -38,7 +38,7 @@ def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C
             return ()
 
 
-def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:  # noqa: C901, PLR0911
+def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:  # noqa: C901
     """The expressions a statement evaluates itself, those of nested blocks left out."""
     match statement:
         case ir.Assign(targets=targets, value=value):

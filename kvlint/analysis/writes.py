@@ -57,9 +57,7 @@ def writes_in(world: World, module: Module) -> tuple[Write, ...]:
     known = world.memo.get(key)
     if not isinstance(known, tuple):
         world.memo[key] = ()
-        known = world.memo[key] = tuple(
-            write for place in places_of(world, module) for write in _writes_of(place)
-        )
+        known = world.memo[key] = tuple(write for place in places_of(world, module) for write in _writes_of(place))
     return known
 
 
@@ -74,9 +72,7 @@ def _writes_of(place: Place) -> Iterator[Write]:
                 if call is not None:
                     writer, status, room = call
                     members = possible_members(place, status, writer.subject.enum, here.guards)
-                    yield Write(
-                        node, place, writer.subject, writer, members, room, here.locks, here.guards
-                    )
+                    yield Write(node, place, writer.subject, writer, members, room, here.locks, here.guards)
                 elif not is_writer:
                     yield from _store_call(place, node, here)
             case ast.Assign(targets=targets, value=value) if not is_writer:
@@ -127,9 +123,7 @@ def _argument(writer: Writer, call: ast.Call, name: str) -> ast.expr | None:
     return None
 
 
-def _store(
-    place: Place, node: ast.AST, target: ast.expr, value: ast.expr, here: Surroundings
-) -> Iterator[Write]:
+def _store(place: Place, node: ast.AST, target: ast.expr, value: ast.expr, here: Surroundings) -> Iterator[Write]:
     if isinstance(target, ast.Attribute):
         for subject in attribute_subjects(place.world, place.module):
             members = possible_members(place, value, subject.enum, here.guards)
@@ -209,7 +203,9 @@ def _narrowed(place: Place, name: str, enum: StatusEnum, guards: tuple[Guard, ..
             match test:
                 case ast.Compare(left=ast.Name(id=left), ops=[ast.Eq() | ast.Is()], comparators=[right]):
                     found = possible_members(place, right, enum, (), 1) if left == name else ()
-                case ast.Compare(left=ast.Name(id=left), ops=[ast.In()], comparators=[ast.Tuple() | ast.Set() as right]):
+                case ast.Compare(
+                    left=ast.Name(id=left), ops=[ast.In()], comparators=[ast.Tuple() | ast.Set() as right]
+                ):
                     found = (
                         tuple(m for element in right.elts for m in possible_members(place, element, enum, (), 1))
                         if left == name
@@ -244,7 +240,7 @@ def surroundings(place: Place) -> dict[ast.AST, Surroundings]:
     return found
 
 
-def _surround(body: list[ast.stmt], here: Surroundings, found: dict[ast.AST, Surroundings]) -> None:
+def _surround(body: list[ast.stmt], here: Surroundings, found: dict[ast.AST, Surroundings]) -> None:  # noqa: C901 - one arm a kind
     for statement in body:
         _note_expressions(statement, here, found)
         match statement:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
+from libcst import matchers as m
 
 from kvlint.diagnostics import DeferAbortCleanup
 from kvlint.fixing.blocks import Place, Statement, swap
@@ -18,10 +19,13 @@ def drop_removal(region: Region, plan: DeferAbortCleanup) -> cst.Module:
 
     Raises:
         EditRefused: no plain removal starts there: what it gives is used, it
-            removes more than one thing, or it is gone.
+            removes more than one thing, or it is gone; or a loop runs until
+            the removals have emptied the table.
     """
     place = region.at(plan.line, plan.column)
     _require_removal(region, place, plan)
+    if any(_waits_for(loop, place.node) for loop in _loops_around(region, place)):
+        raise region.refuse(f"without the removal at {plan.line}:{plan.column} the loop around it would never end")
     suite = place.suite
     if isinstance(suite, cst.SimpleStatementSuite):
         return swap(region.module, suite, suite.with_changes(body=_without(suite.body, place.small)))
@@ -45,6 +49,29 @@ def _require_removal(region: Region, place: Place, plan: DeferAbortCleanup) -> N
             raise region.refuse(f"the statement at {where} does more than remove; it must be rewritten by hand")
         case _:
             raise region.refuse(f"the statement at {where} is no removal any more")
+
+
+def _loops_around(region: Region, place: Place) -> Iterator[cst.While]:
+    for other in region.places:
+        if isinstance(other.node, cst.While) and any(node is place.node for node in _below_node(other.node.body)):
+            yield other.node
+
+
+def _waits_for(loop: cst.While, removal: cst.CSTNode) -> bool:
+    """Whether ``loop`` ends by what ``removal`` takes away: it takes any item, or from what the test looks at."""
+    if isinstance(removal, cst.Expr) and m.matches(removal, m.Expr(m.Call(m.Attribute(attr=m.Name("popitem"))))):
+        return True
+    return bool((_names(loop.test) & _names(removal)) - {"self"})
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {part.value for part in _below_node(node) if isinstance(part, cst.Name)}
+
+
+def _below_node(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _below_node(child)
 
 
 def _without(body: Sequence[cst.BaseSmallStatement], small: int) -> list[cst.BaseSmallStatement]:

@@ -69,6 +69,7 @@ from collections.abc import Iterator
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer
 from kvlint.analysis.plans import sticky_terminal
+from kvlint.analysis.values import Stored
 from kvlint.diagnostics import Finding, Severity, StickyTerminal
 from kvlint.registry import rule
 
@@ -91,9 +92,9 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _message(writer: Writer, cells: list[tuple[str, str, object]]) -> str:
+def _message(writer: Writer, cells: list[tuple[str, str, Stored]]) -> str:
     enum = writer.subject.enum
-    moves = [f"{stored} + {written} -> {enum.name_of(outcome)}" for stored, written, outcome in cells]  # type: ignore[arg-type]
+    moves = [f"{stored} + {written} -> {enum.name_of(outcome)}" for stored, written, outcome in cells]
     return (
         f"{writer.method.owner.name}.{writer.name} lets a terminal status be overwritten ({', '.join(moves)}): an abort "
         f"can be lost or the request pinned; table (stored: written) {writer.table.notation}"

@@ -1,0 +1,1 @@
+"""What names mean: imports, classes and constants across files."""

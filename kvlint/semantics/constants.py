@@ -80,10 +80,8 @@ def enum_info(owner: ClassInfo) -> EnumInfo | None:
     return known if isinstance(known, EnumInfo) else None
 
 
-def _enum_info(owner: ClassInfo) -> EnumInfo | None:
-    bases = {
-        entry.dotted.rpartition(".")[2] for entry in owner.resolution_order if isinstance(entry, External)
-    }
+def _enum_info(owner: ClassInfo) -> EnumInfo | None:  # noqa: C901 - one arm a kind
+    bases = {entry.dotted.rpartition(".")[2] for entry in owner.resolution_order if isinstance(entry, External)}
     is_enum = bool(bases & {"Enum", "IntEnum", "StrEnum", "IntFlag", "Flag", "ReprEnum"})
     mixed = bool(bases & {"IntEnum", "StrEnum", "IntFlag", "int", "str"})
     values: dict[str, Constant] = {}
@@ -126,7 +124,7 @@ def _is_auto(expression: ast.expr) -> bool:
     )
 
 
-def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_DEPTH) -> Constant | _NotConstant:
+def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_DEPTH) -> Constant | _NotConstant:  # noqa: C901 - one arm a kind
     """The constant that ``expression`` is at module level, NOT_CONSTANT where that cannot be told."""
     if depth == 0:
         return NOT_CONSTANT
@@ -163,7 +161,7 @@ def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_D
 
 
 def constant_of(world: World, module: Module, dotted: str, depth: int = _MAX_DEPTH) -> Constant | _NotConstant:
-    """The constant that a dotted name stands for in ``module``: a module constant, a class constant or an enum member."""
+    """The module constant, class constant or enum member that a dotted name stands for in ``module``."""
     owner, _, attribute = dotted.rpartition(".")
     if owner:
         holder = resolve_class(world, module, owner)

@@ -13,7 +13,20 @@ from kvlint.semantics.world import External, Symbol, World, dotted_name
 # Bases outside the tree that define nothing a status protocol could inherit.
 _NEUTRAL_BASES = frozenset(
     {"object", "abc.ABC", "ABC", "typing.Protocol", "typing.Generic", "Generic", "Protocol", "threading.Thread"}
-    | {"multiprocessing.Process", "enum.Enum", "enum.IntEnum", "enum.StrEnum", "str", "int", "dict", "Exception"}
+    | {
+        "msgspec.Struct",
+        "pydantic.BaseModel",
+        "typing.NamedTuple",
+        "typing.TypedDict",
+        "multiprocessing.Process",
+        "enum.Enum",
+        "enum.IntEnum",
+        "enum.StrEnum",
+        "str",
+        "int",
+        "dict",
+        "Exception",
+    }
 )
 
 # Decorators that leave what a call of the method does unchanged.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from kvlint.diagnostics import Location, Span
+from kvlint.source.prefilter import is_candidate
 from kvlint.source.text import SourceText, parse
 
 
@@ -24,7 +26,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
 
-@dataclass(eq=False, slots=True, repr=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """A module's tree and its bindings by name.
 
@@ -36,19 +38,41 @@ class Module:
     source: SourceText
     tree: ast.Module
     names: dict[str, Binding]
-    local_imports: dict[str, ImportedName]
     star_imports: tuple[ImportedName, ...]
-    nodes: tuple[ast.AST, ...]
-    _extents: dict[ast.AST, tuple[int, int]]
-    _lines: list[str] | None = field(default=None, repr=False)
+    _lines: list[str] | None = None
 
     def __repr__(self) -> str:
         return f"<module {self.path}>"
 
+    @cached_property
+    def _order(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:
+        return _in_order(self.tree)
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the module, in source order."""
+        return self._order[0]
+
+    @cached_property
+    def local_imports(self) -> dict[str, ImportedName]:
+        """What function bodies import, by name."""
+        found: dict[str, ImportedName] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for name, imported in _imported(node):
+                    found.setdefault(name, imported)
+        return found
+
+    @cached_property
+    def is_candidate(self) -> bool:
+        """Whether the text speaks of a status protocol at all."""
+        return is_candidate(self.source.data)
+
     def nodes_of(self, node: ast.AST) -> tuple[ast.AST, ...]:
         """Every node below (and with) a function, class or lambda of the module, in source order."""
-        start, end = self._extents[node]
-        return self.nodes[start:end]
+        nodes, extents = self._order
+        start, end = extents[node]
+        return nodes[start:end]
 
     def location(self, node: ast.AST) -> Location:
         """Where ``node`` stands, with columns in characters."""
@@ -74,13 +98,7 @@ def parse_module(source: SourceText) -> Module:
     stars: list[ImportedName] = []
     for node in _binding_statements(tree.body):
         _bind(node, names, stars)
-    local: dict[str, ImportedName] = {}
-    nodes, extents = _in_order(tree)
-    for inner in nodes:
-        if isinstance(inner, ast.Import | ast.ImportFrom):
-            for name, imported in _imported(inner):
-                local.setdefault(name, imported)
-    return Module(source.path, source, tree, names, local, tuple(stars), nodes, extents)
+    return Module(source.path, source, tree, names, tuple(stars))
 
 
 def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:
