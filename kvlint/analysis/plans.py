@@ -212,11 +212,30 @@ def _room_text(place: Place, drop: Drop, subject: Subject) -> str | None:
     limit = (drop.leave or drop.at).lineno  # type: ignore[attr-defined]
     earlier = [node for node in place.body if getattr(node, "lineno", limit) <= limit]
     later = [node for node in place.body if getattr(node, "lineno", 0) > limit]
+    unsure = _bound_in_a_try(place, drop.leave or drop.at)
     for node in [*nodes, *reversed(earlier), *later]:
         key = _key_of(node, subject)
-        if key is not None and isinstance(key, ast.Name | ast.Attribute):
+        if key is not None and isinstance(key, ast.Name | ast.Attribute) and _root(key) not in unsure:
             return ast.unparse(key)
     return None
+
+
+def _bound_in_a_try(place: Place, node: ast.AST) -> frozenset[str]:
+    """The names that may be unbound or stale at ``node``: those bound in the `try` of a handler that it is or stands in."""
+    found: set[str] = set()
+    for statement in place.body:
+        if isinstance(statement, ast.Try | ast.TryStar):
+            handled = (part for handler in statement.handlers for part in ast.walk(handler))
+            if any(part is node for part in handled):
+                parts = (part for child in statement.body for part in ast.walk(child))
+                found |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return frozenset(found)
+
+
+def _root(expression: ast.expr) -> str | None:
+    while isinstance(expression, ast.Attribute):
+        expression = expression.value
+    return expression.id if isinstance(expression, ast.Name) else None
 
 
 def _key_of(node: ast.AST, subject: Subject) -> ast.expr | None:
