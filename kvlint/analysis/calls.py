@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from kvlint.analysis import ir, operators
 from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach, receiver_name
-from kvlint.analysis.evaluate import Evaluator, Frame, Outcomes, Raised
+from kvlint.analysis.evaluate import Evaluator, Outcomes
+from kvlint.analysis.frames import Frame, Raised
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (

@@ -7,7 +7,7 @@ import builtins
 from dataclasses import dataclass, replace
 
 from kvlint.analysis import ir, walk
-from kvlint.analysis.evaluate import After
+from kvlint.analysis.frames import After
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
 from kvlint.semantics.constants import _NotConstant, constant_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kvlint.analysis import ir, operators
-from kvlint.analysis.liveness import Liveness
+from kvlint.analysis.frames import Frame, Raised, forget
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
     ABSENT,
@@ -39,54 +39,10 @@ from kvlint.analysis.values import (
     with_causes,
 )
 from kvlint.semantics.constants import NOT_CONSTANT, ConstantDict, Member, _NotConstant, constant_of, fold
-from kvlint.semantics.hierarchy import ClassInfo
-from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 Outcomes = list[tuple[Value, State]]
 _CONTENT_CAUSES = frozenset({STATUS})
-
-
-class GaveUp(Exception):
-    """The code has more states than the analysis follows; nothing is known of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class After:
-    """Whether the room can still be concluded once control leaves a block in each way."""
-
-    normal: bool = False
-    breaking: bool = False
-    continuing: bool = False
-    returning: bool = False
-    raising: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """An exception on its way: its class name (``?`` unknown), the state, and what decided it."""
-
-    name: str
-    state: State
-    causes: Causes
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """One activation of a function: where its code stands and what catches what it raises."""
-
-    module: Module
-    defined_in: ClassInfo | None
-    node: ast.AST
-    number: int
-    raised: list[Raised] | None = None  # the innermost try body, None outside of any
-    after_call: bool = False  # whether a conclusion can follow the statement being run
-    caught: str = "?"
-    locals: frozenset[str] = frozenset()  # every name the function binds
-    decisive: frozenset[str] | None = None  # the locals to follow, None: all
-    live: Liveness | None = None  # which of them are still read, None: all
-    handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
-    receiver: str | None = None  # the variable that holds the object the method runs on
 
 
 class Evaluator(ABC):
@@ -541,9 +497,3 @@ def _is_settled(value: Value) -> bool:
             return _is_settled(owner)
         case _:
             return False
-
-
-def forget(state: State, live: frozenset[str], receiver: str | None) -> State:
-    """``state`` with every local that is not ``live`` unknown."""
-    env = state.env.keep(live, receiver)
-    return state if env is state.env else replace(state, env=env)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.evaluate import Frame
 from kvlint.analysis.facts import Facts
+from kvlint.analysis.frames import Frame
 from kvlint.analysis.infer import Writer
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lower_expression

@@ -221,7 +221,7 @@ def _room_text(place: Place, drop: Drop, subject: Subject) -> str | None:
 
 
 def _bound_in_a_try(place: Place, node: ast.AST) -> frozenset[str]:
-    """The names that may be unbound or stale at ``node``: those bound in the `try` of a handler that it is or stands in."""
+    """The names that may be unbound or stale at ``node``: those bound in the ``try`` whose handler it stands in."""
     found: set[str] = set()
     for statement in place.body:
         if isinstance(statement, ast.Try | ast.TryStar):

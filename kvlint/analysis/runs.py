@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.evaluate import Frame, GaveUp
+from kvlint.analysis.frames import Frame, GaveUp
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place

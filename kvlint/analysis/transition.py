@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.evaluate import Frame, GaveUp, Raised
+from kvlint.analysis.frames import Frame, GaveUp, Raised
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject

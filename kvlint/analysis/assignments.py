@@ -1,0 +1,144 @@
+"""Abstract assignment: names, unpacking, subscripts, attributes, deletion."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from kvlint.analysis import ir, operators
+from kvlint.analysis.calls import Caller
+from kvlint.analysis.frames import Frame
+from kvlint.analysis.values import (
+    UNDECIDED,
+    UNKNOWN,
+    BoundCall,
+    Field,
+    Item,
+    Known,
+    Object,
+    Several,
+    Something,
+    State,
+    StatusTable,
+    Value,
+    computed_from,
+    with_causes,
+)
+
+
+class Assigner(Caller):
+    """Carries out assignments; see ``evaluate.Evaluator`` for the two uses."""
+
+    def _assign_all(self, targets: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for target in targets:
+            states = [end for before in states for end in self.assign(target, value, before, frame)]
+        return states
+
+    def assign(self, target: ir.Expression, value: Value, state: State, frame: Frame) -> list[State]:
+        """The states after ``target = value``."""
+        match target:
+            case ir.Name(id=name):
+                if frame.decisive is not None and name not in frame.decisive:
+                    return [state]
+                return [state.bind(name, self._kept(self.constant(value)))]
+            case ir.Collection(items=items):
+                return self._unpack(items, value, state, frame)
+            case ir.Subscript(owner=owner, key=key):
+                return self._store_item(owner, key, value, state, frame)
+            case ir.Attribute(owner=owner, name=name):
+                return [
+                    self._store_attribute(holder, name, value, ready)
+                    for holder, ready in self.evaluate(owner, state, frame)
+                ]
+            case _:
+                return [state]
+
+    def _kept(self, value: Value) -> Value:
+        """What a variable keeps of a value: on a worker's paths, only what a decision about the room can use."""
+        if not self.in_worker:
+            return value
+        if isinstance(value, BoundCall) and isinstance(value.owner, Something | Item):
+            return Something(value.causes)
+        if isinstance(value, Something) and value.not_none and not value.causes:
+            return UNKNOWN
+        return value
+
+    def _unpack(self, items: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:
+        parts: list[Value]
+        match value:
+            case Several(items=values) if len(values) == len(items):
+                parts = [with_causes(part, value.causes) for part in values]
+            case Known(value=tuple() as constants) if len(constants) == len(items):
+                parts = [Known(constant, value.causes) for constant in constants]
+            case Item():
+                parts = [Item(part=not _looks_like_item(item)) for item in items]
+            case _:
+                parts = [self.part_of(computed_from((value,))) for _ in items]
+        states = [state]
+        for item, part in zip(items, parts, strict=True):
+            states = [end for before in states for end in self.assign(item, part, before, frame)]
+        return states
+
+    def _store_item(
+        self, owner: ir.Expression, key: ir.Expression, value: Value, state: State, frame: Frame
+    ) -> list[State]:
+        ends = []
+        for (table, index), ready in self.evaluate_all((owner, key), state, frame):
+            if isinstance(table, StatusTable):
+                ends.append(self.store(self.constant(index), value, ready))
+            elif isinstance(owner, ir.Name) and isinstance(table, Known):
+                ends.append(replace(ready, env=ready.env.set(owner.id, Something(not_none=True))))
+            else:
+                ends.append(ready)
+        return ends
+
+    def _store_attribute(self, holder: Value, name: str, value: Value, state: State) -> State:
+        value = self.constant(value)
+        if name == self.subject.attribute:
+            if self.subject.kind == "table":
+                return state if isinstance(value, StatusTable) else replace(state, stored=UNDECIDED)
+            return replace(state, stored=value.value if isinstance(value, Known) else UNDECIDED)
+        if isinstance(holder, Object) and not self.in_worker:
+            return replace(state, heap=state.heap.set(name, value))
+        return state
+
+    def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:
+        ends = []
+        for (old, new), ready in self.evaluate_all((statement.target, statement.value), state, frame):
+            if isinstance(old, StatusTable):
+                ends.append(replace(ready, stored=UNDECIDED))
+                continue
+            result = operators.arithmetic(statement.operator, self.constant(old), self.constant(new))
+            ends.extend(self.assign(statement.target, result, ready, frame))
+        return ends
+
+    def _delete(self, targets: tuple[ir.Expression, ...], at: ast.AST, state: State, frame: Frame) -> list[State]:
+        states = [state]
+        for target in targets:
+            if not isinstance(target, ir.Subscript):
+                continue
+            following = []
+            for before in states:
+                for (table, key), ready in self.evaluate_all((target.owner, target.key), before, frame):
+                    end = self._deleted(table, self.constant(key), at, ready, frame)
+                    following.extend([end] if end is not None else [])
+            states = following
+        return states
+
+    def _deleted(self, table: Value, key: Value, at: ast.AST, state: State, frame: Frame) -> State | None:
+        if isinstance(table, StatusTable):
+            if self.is_room(key) and state.stored is not UNDECIDED and self.item_of(table, key, state, frame) == []:
+                return None
+            return self.remove(key, state)
+        if isinstance(table, Field) and self.is_room(key):
+            self.raise_("KeyError", state, frame, frozenset({table.name}))
+            return self.removed_from(table.name, at, state)
+        return state
+
+
+def _looks_like_item(target: ir.Expression) -> bool:
+    """Whether an unpacked part may be the item itself rather than its room (``room, chunk = queue.get()``)."""
+    return isinstance(target, ir.Name) and not any(
+        word in target.id.lower() for word in ("room", "id", "key", "idx", "index", "rank", "num")
+    )

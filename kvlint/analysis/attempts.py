@@ -1,0 +1,165 @@
+"""Abstract exceptions: ``try`` with its handlers and ``finally``, and ``with``."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import replace
+
+from kvlint.analysis import ir
+from kvlint.analysis.branches import Exits
+from kvlint.analysis.frames import After, Frame, Raised
+from kvlint.analysis.loops import Looper
+from kvlint.analysis.values import (
+    EXCEPTION,
+    Item,
+    Something,
+    State,
+    computed_from,
+    distinct,
+)
+
+_WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "TimeoutError", "Timeout", "ShutDown"})
+
+
+class Attempter(Looper):
+    """Runs ``try`` and ``with``."""
+
+    def _try(self, statement: ir.Try, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+        inner = Exits()
+        outer = frame.raised
+        raised: list[Raised] = []
+        caught_after = replace(after, raising=True)
+        if self.in_worker and statement.final:
+            caught_after = replace(caught_after, normal=self._can(statement.final, after, state, frame))
+        frame.raised = raised
+        outer_handled = frame.handled
+        if frame.live is not None:
+            frame.handled = frame.live.handlers.get(statement)
+        body_after = caught_after
+        if self.in_worker and statement.other:
+            body_after = replace(caught_after, normal=self._can(statement.other, caught_after, state, frame))
+        ends = self.block(statement.body, [state], frame, inner, body_after)
+        escaping: list[Raised] = []
+        frame.handled = outer_handled
+        frame.raised = escaping if statement.final else outer
+        ends = self.block(statement.other, ends, frame, inner, caught_after)
+        for thrown in _distinct_raised(raised):
+            ends.extend(self._handle(statement, thrown, frame, inner, caught_after, escaping))
+        frame.raised = outer
+        if not statement.final:
+            for thrown in escaping:
+                self.raise_(thrown.name, thrown.state, frame, thrown.causes)
+            exits.breaks.extend(inner.breaks)
+            exits.continues.extend(inner.continues)
+            exits.returns.extend(inner.returns)
+            return distinct(ends)
+        return self._finally(statement.final, ends, inner, escaping, frame, exits, after)
+
+    def _handle(
+        self,
+        statement: ir.Try,
+        thrown: Raised,
+        frame: Frame,
+        exits: Exits,
+        after: After,
+        escaping: list[Raised],
+    ) -> list[State]:
+        ends: list[State] = []
+        for handler in statement.handlers:
+            caught = _catches(handler, thrown.name)
+            if caught is False:
+                continue
+            state = thrown.state
+            if handler.name is not None and (frame.decisive is None or handler.name in frame.decisive):
+                state = state.bind(handler.name, Something(not_none=True))
+            causes = thrown.causes or frozenset({EXCEPTION})
+            if self.in_worker:
+                state = self._decided(state, causes, handler.at, True, handler.body, statement.body, frame, after)
+            outer_name, frame.caught = frame.caught, thrown.name
+            ends.extend(self._controlled(handler.body, state, causes, frame, exits, after))
+            frame.caught = outer_name
+            if caught is True:
+                return ends
+        escaping.append(thrown)
+        return ends
+
+    def _finally(
+        self,
+        final: ir.Block,
+        ends: list[State],
+        inner: Exits,
+        escaping: list[Raised],
+        frame: Frame,
+        exits: Exits,
+        after: After,
+    ) -> list[State]:
+        """Run ``final`` on every way out."""
+        finished = self.block(final, ends, frame, exits, after)
+        exits.breaks.extend(self.block(final, inner.breaks, frame, exits, replace(after, normal=after.breaking)))
+        exits.continues.extend(
+            self.block(final, inner.continues, frame, exits, replace(after, normal=after.continuing))
+        )
+        for value, state in inner.returns:
+            for end in self.block(final, [state], frame, exits, replace(after, normal=after.returning)):
+                exits.returns.append((value, end))
+        for thrown in _distinct_raised(escaping):
+            for end in self.block(final, [thrown.state], frame, exits, replace(after, normal=after.raising)):
+                self.raise_(thrown.name, end, frame, thrown.causes)
+        return finished
+
+    def _with(self, statement: ir.With, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+        states = [state]
+        swallows: tuple[str, ...] | None = None
+        for context, target in statement.items:
+            names = _suppressed(context)
+            swallows = names if names is not None else swallows
+            following = []
+            for before in states:
+                for value, ready in self.evaluate(context, before, frame):
+                    entered = value if isinstance(value, Item) else computed_from((value,))
+                    following.extend([ready] if target is None else self.assign(target, entered, ready, frame))
+            states = following
+        if swallows is None:
+            return self.block(statement.body, states, frame, exits, after)
+        handler = ir.Handler(swallows, None, (), statement.at)
+        attempt = ir.Try(statement.body, (handler,), (), (), statement.at)
+        return [end for before in states for end in self._try(attempt, before, frame, exits, after)]
+
+
+def _distinct_raised(raised: list[Raised]) -> list[Raised]:
+    return list(dict.fromkeys(raised))
+
+
+def _catches(handler: ir.Handler, name: str) -> bool | None:
+    """Whether ``handler`` catches the exception ``name``; None: it may."""
+    if not handler.types or {"BaseException", "Exception"} & set(handler.types):
+        return True
+    if name == "Empty":
+        return bool(_WAITING & set(handler.types))
+    if name == "?":
+        narrow = all(hasattr(builtins, caught) or caught in _WAITING for caught in handler.types)
+        return False if narrow else None
+    raised = getattr(builtins, name, None)
+    for caught in handler.types:
+        kind = getattr(builtins, caught, None)
+        if caught == name:
+            return True
+        if isinstance(raised, type) and isinstance(kind, type) and issubclass(raised, kind):
+            return True
+    if not isinstance(raised, type) and any(not hasattr(builtins, caught) for caught in handler.types):
+        return None  # a class of the project's own may be a base of another
+    return False
+
+
+def _suppressed(context: ir.Expression) -> tuple[str, ...] | None:
+    """The exception names of ``contextlib.suppress(...)``, None for any other context manager."""
+    if not isinstance(context, ir.Call) or not isinstance(context.callee, ir.Name | ir.Attribute):
+        return None
+    name = context.callee.id if isinstance(context.callee, ir.Name) else context.callee.name
+    if name != "suppress":
+        return None
+    return tuple(
+        argument.id if isinstance(argument, ir.Name) else argument.name
+        for argument in context.arguments
+        if isinstance(argument, ir.Name | ir.Attribute)
+    )

@@ -1,0 +1,186 @@
+"""Abstract loops: to a fixed point, or for one round where a loop serves one item or message a round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+
+from kvlint.analysis import ir
+from kvlint.analysis.branches import Brancher, Exits
+from kvlint.analysis.frames import After, Frame
+from kvlint.analysis.values import (
+    UNDECIDED,
+    Causes,
+    Global,
+    Item,
+    Known,
+    Several,
+    Something,
+    State,
+    StatusTable,
+    Trace,
+    Value,
+    computed_from,
+    distinct,
+)
+from kvlint.semantics.constants import enum_info
+from kvlint.semantics.hierarchy import resolve_class
+
+MAX_STATES = 400  # states kept at one point before the analysis gives up on local variables
+_MAX_ROUNDS = 24  # loop iterations before the analysis stops following a loop
+
+
+class Looper(Brancher):
+    """Runs loops.
+
+    ``served`` are loops that take one work item or message a round: each is run
+    for one round, started from every stored status, and the states at the end
+    of the round are kept in ``rounds``.
+    """
+
+    served: frozenset[ast.AST] = frozenset()
+
+    @cached_property
+    def rounds(self) -> list[State]:
+        """The states in which rounds of served loops ended."""
+        return []
+
+    def _while(self, statement: ir.While, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+        def enter(current: State) -> tuple[list[State], list[State]]:
+            inside: list[State] = []
+            outside: list[State] = []
+            for value, ready in self.evaluate(statement.test, current, frame):
+                for answer, end in self.decide(value, ready):
+                    (inside if answer else outside).append(end)
+            return inside, outside
+
+        if statement.at in self.served:
+            return self._serve(enter, statement.body, state, frame, exits)
+        return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
+
+    def _serve(
+        self,
+        enter: Callable[[State], tuple[list[State], list[State]]],
+        body: ir.Block,
+        state: State,
+        frame: Frame,
+        exits: Exits,
+    ) -> list[State]:
+        """One round of a served loop for every status that may be stored when it starts."""
+        taken = state.trace.taken
+        starts = [replace(state, stored=stored, trace=Trace(taken=taken)) for stored in self.subject.stored_values]
+        inside: list[State] = []
+        outside: list[State] = []
+        for start in starts:
+            entering, leaving = enter(start)
+            inside.extend(entering)
+            outside.extend(leaving)
+        inner = Exits()
+        ends = self.block(body, inside, frame, inner, After(raising=frame.raised is not None))
+        self.rounds.extend([*ends, *inner.continues, *inner.breaks, *(end for _, end in inner.returns)])
+        exits.returns.extend(inner.returns)
+        return distinct([*outside, *inner.breaks])
+
+    def _for(self, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+        ends: list[State] = []
+        for iterable, ready in self.evaluate(statement.iterable, state, frame):
+            iterable = self._iterated(self.constant(iterable))
+            if isinstance(iterable, Known) and isinstance(iterable.value, tuple):
+                items: tuple[Value, ...] = tuple(Known(item, iterable.causes) for item in iterable.value)
+                ends.extend(self._unrolled(items, iterable.causes, statement, ready, frame, exits, after))
+                continue
+            if isinstance(iterable, Several):
+                ends.extend(self._unrolled(iterable.items, iterable.causes, statement, ready, frame, exits, after))
+                continue
+            ends.extend(self._for_unknown(iterable, statement, ready, frame, exits, after))
+        return ends
+
+    def _iterated(self, value: Value) -> Value:
+        """Iterating an enum class gives its members; a set has no order to rely on, but every member comes once."""
+        if isinstance(value, Known) and isinstance(value.value, frozenset):
+            return Something(value.causes, undecided=True)
+        if isinstance(value, Global):
+            cls = resolve_class(self.world, value.module, value.dotted)
+            members = enum_info(cls) if cls is not None else None
+            if members is not None:
+                return Known(tuple(members.values.values()))
+        if isinstance(value, StatusTable):
+            return Something(undecided=True)
+        return value
+
+    def _unrolled(
+        self,
+        items: tuple[Value, ...],
+        causes: Causes,
+        statement: ir.For,
+        state: State,
+        frame: Frame,
+        exits: Exits,
+        after: After,
+    ) -> list[State]:
+        if not items and causes and self.in_worker:
+            state = self._decided(state, causes, statement.at, False, (), statement.body, frame, after)
+        inner = Exits(returns=exits.returns)
+        current = [state]
+        for item in items:
+            here = replace(after, breaking=after.normal, continuing=True)
+            started = [end for before in current for end in self.assign(statement.target, item, before, frame)]
+            current = distinct([*self.block(statement.body, started, frame, inner, here), *inner.continues])
+            inner.continues.clear()
+        finished = self.block(statement.other, current, frame, exits, after)
+        return [*finished, *inner.breaks]
+
+    def _for_unknown(
+        self, iterable: Value, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After
+    ) -> list[State]:
+        element: Value = Item() if isinstance(iterable, Item) else self.part_of(computed_from((iterable,)))
+        undecided = isinstance(element, Something) and element.undecided
+
+        def enter(current: State) -> tuple[list[State], list[State]]:
+            if undecided:
+                current = current.note(uncertain=True)
+            if statement.at in self.served:
+                current = current.note(taken=True)
+            return self.assign(statement.target, element, current, frame), [current]
+
+        if statement.at in self.served:
+            element = Item()
+            return self._serve(enter, statement.body, state, frame, exits)
+        return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
+
+    def _loop(
+        self,
+        enter: Callable[[State], tuple[list[State], list[State]]],
+        body: ir.Block,
+        other: ir.Block,
+        state: State,
+        frame: Frame,
+        exits: Exits,
+        after: After,
+    ) -> list[State]:
+        """Run a loop to a fixed point; ``enter`` gives the states that go round and those that stop."""
+        inner = Exits(returns=exits.returns)
+        again = after.normal or (self.in_worker and self.reach.block_concludes(body, self._context(state, frame)))
+        here = replace(after, normal=again, breaking=after.normal, continuing=again)
+        seen: set[State] = set()
+        frontier = [state]
+        stopped: list[State] = []
+        for round_number in range(_MAX_ROUNDS):
+            fresh = [current for current in frontier if current not in seen]
+            seen.update(fresh)
+            if not fresh:
+                break
+            if round_number == _MAX_ROUNDS - 1 or len(seen) > MAX_STATES:
+                stopped.extend(replace(current, stored=UNDECIDED) for current in fresh)
+                break
+            entering: list[State] = []
+            for current in fresh:
+                inside, outside = enter(current)
+                entering.extend(inside)
+                stopped.extend(outside)
+            frontier = distinct([*self.block(body, entering, frame, inner, here), *inner.continues])
+            inner.continues.clear()
+        finished = self.block(other, stopped, frame, exits, after)
+        return distinct([*finished, *inner.breaks])
