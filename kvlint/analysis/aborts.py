@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kvlint.analysis.infer import member_named
+from kvlint.analysis.evidence import member_named
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.protocol import is_abort_name
 from kvlint.semantics.constants import fold

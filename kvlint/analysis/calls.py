@@ -8,35 +8,30 @@ from abc import abstractmethod
 from dataclasses import replace
 
 from kvlint.analysis import ir, operators
-from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach, receiver_name
-from kvlint.analysis.evaluate import Evaluator, Outcomes
+from kvlint.analysis.conclusions import Reach, receiver_name
+from kvlint.analysis.effects import BYSTANDERS, Effects, flattened
+from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import Frame, Raised
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
-    ABSENT,
     NONE,
     STATUS,
-    UNDECIDED,
     UNKNOWN,
     BoundCall,
     Env,
     Field,
     Global,
     Item,
-    Key,
     Known,
     Local,
     Object,
-    Several,
     Something,
     State,
     StatusTable,
     Super,
     Value,
-    causes_of,
     computed_from,
-    with_causes,
 )
 from kvlint.semantics.constants import enum_info
 from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
@@ -44,15 +39,9 @@ from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import Symbol, World
 
 _MAX_DEPTH = 8
-_MUTATORS = frozenset(
-    {"append", "appendleft", "add", "extend", "insert", "update", "remove", "discard", "clear", "pop", "popleft"}
-    | {"setdefault", "popitem", "sort", "reverse"}
-)
-# Calls that take nothing over, whatever they are given.
-_BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
 
 
-class Caller(Evaluator):
+class Caller(Effects):
     """Evaluates calls; running a function's body is left to the subclass in ``interpreter``."""
 
     def __init__(self, world: World, subject: Subject, *, in_worker: bool, reach: Reach) -> None:
@@ -65,10 +54,6 @@ class Caller(Evaluator):
     @abstractmethod
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state`` (parameters bound), each with its state."""
-
-    def follows(self, table: str) -> bool:
-        """Whether ``table`` is a room table whose contents matter here."""
-        return self.in_worker and self.reach.follows(table)
 
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
@@ -139,105 +124,6 @@ class Caller(Evaluator):
 
     # -- the tables -----------------------------------------------------------
 
-    def _on_status_table(  # noqa: C901 - one arm a kind
-        self, name: str, values: list[Value], named: dict[str, Value], state: State, frame: Frame
-    ) -> Outcomes:
-        key = values[0] if values else NONE
-        default = values[1] if len(values) > 1 else named.get("default", NONE)
-        if name in {"get", "pop", "setdefault"} and values and not self.is_room(key):
-            changed = state if name == "get" or self._is_other_room(key) else replace(state, stored=UNDECIDED)
-            return [(Something(undecided=not self._is_other_room(key)), changed)]
-        match name:
-            case "get" | "pop" | "setdefault" if values:
-                return self._read_status(name, key, default, len(values) + len(named), state, frame)
-            case "__contains__" if values:
-                return self._membership(key, StatusTable(), state) or []
-            case "__getitem__" if values:
-                return self.item_of(StatusTable(), key, state, frame)
-            case "__setitem__" if len(values) == 2:
-                return [(NONE, self.store(key, values[1], state))]
-            case "__delitem__" if values:
-                if state.stored is ABSENT:
-                    self.raise_("KeyError", state, frame, frozenset({STATUS}))
-                    return []
-                return [(NONE, self.remove(key, state))]
-            case "clear":
-                return [(NONE, self.remove(Key(), state))]
-            case "keys":
-                return [(StatusTable(), state)]
-            case "values" | "items" | "copy" | "__len__" | "__iter__":
-                return [(Something(undecided=True, not_none=True), state)]
-            case "popitem":
-                return [(Something(undecided=True), self.remove(Key(), state)), (Something(undecided=True), state)]
-            case _:
-                if self.in_worker:
-                    return [(Something(frozenset({STATUS})), state)]
-                return [(Something(undecided=True), replace(state, stored=UNDECIDED))]
-
-    def _read_status(self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame) -> Outcomes:
-        if state.stored is UNDECIDED:
-            value: Value = Something(frozenset({STATUS}), undecided=True)
-            return [(value, state if name == "get" else self.remove(key, state))]
-        if state.stored is ABSENT:
-            if name == "pop" and count == 1:
-                self.raise_("KeyError", state, frame, frozenset({STATUS}))
-                return []
-            if name == "setdefault":
-                state = self.store(key, default, state)
-            elif name == "pop":
-                state = state.note(cleared=True)
-            return [(with_causes(default, frozenset({STATUS})), state)]
-        value = self.stored_value(state.stored)
-        return [(value, self.remove(key, state) if name == "pop" else state)]
-
-    def _on_field(
-        self, expression: ir.Call, owner: Field, name: str, values: list[Value], state: State, frame: Frame
-    ) -> Outcomes:
-        causes = frozenset({owner.name})
-        keyed = bool(values) and self.is_room(values[0]) and self.follows(owner.name)
-        match name:
-            case "get" if keyed:
-                default = values[1] if len(values) > 1 else NONE
-                return [(Something(causes, not_none=True), state), (with_causes(default, causes), state)]
-            case "pop" if keyed:
-                state = self.removed_from(owner.name, expression.at, state)
-                default = values[1] if len(values) > 1 else NONE
-                if len(values) == 1:
-                    self.raise_("KeyError", state, frame, causes)
-                    return [(Something(causes, not_none=True), state)]
-                return [(Something(causes, not_none=True), state), (with_causes(default, causes), state)]
-            case "discard" | "remove" | "__delitem__" if keyed:
-                return [(NONE, self.removed_from(owner.name, expression.at, state))]
-            case "clear" | "popitem" | "popleft" | "pop" if self.follows(owner.name):
-                return [(Something(), self.removed_from(owner.name, expression.at, state))]
-            case "__contains__" if keyed:
-                return self._membership(values[0], owner, state) or []
-            case "keys":
-                return [(owner, state)]
-            case "setdefault" if keyed:
-                return [(Something(not_none=True), state)]
-            case _:
-                return self._unknown(expression, BoundCall(owner, name), values, state, frame)
-
-    def _on_constant(self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State) -> Outcomes:
-        if name in _MUTATORS and owner.mutable:
-            state = self._forget_mutated(expression, state)
-            return [(Something(causes_of(values)), self._hand_over(name, values, state))]
-        if owner.mutable and name in {"values", "items", "keys", "copy"}:
-            return [(owner, state)]
-        if owner.mutable and name == "get" and owner.value == ():
-            return [(with_causes(values[1] if len(values) > 1 else NONE, owner.causes), state)]
-        return [(computed_from((owner, *values)), state)]
-
-    def _forget_mutated(self, expression: ir.Call, state: State) -> State:
-        match expression.callee:
-            case ir.Attribute(owner=ir.Name(id=name)):
-                return replace(state, env=state.env.set(name, Something(not_none=True)))
-            case ir.Attribute(owner=ir.Attribute(name=name)):
-                return replace(state, heap=state.heap.set(name, Something(not_none=True)))
-            case _:
-                return state
-
     # -- functions whose source is known --------------------------------------
 
     def _on_object(
@@ -255,7 +141,7 @@ class Caller(Evaluator):
             return self._unknown(expression, receiver, everything, state, frame)
         if self.in_worker and self.reach.is_hook(method):
             return self._unknown(expression, receiver, everything, state, frame)
-        given = self.in_worker and any(isinstance(value, Item) and not value.part for value in _flat(everything))
+        given = self.in_worker and any(isinstance(value, Item) and not value.part for value in flattened(everything))
         if not self.reach.touches(method, receiver.cls, self.subject) and not (
             given and self.reach.hands_over(method, receiver.cls)
         ):
@@ -422,7 +308,7 @@ class Caller(Evaluator):
                 if named:
                     folded = computed_from(everything)
                 return [(folded, state)]
-        if callee.dotted == "next" or callee.dotted in _BYSTANDERS or hasattr(builtins, callee.dotted):
+        if callee.dotted == "next" or callee.dotted in BYSTANDERS or hasattr(builtins, callee.dotted):
             undecided = any(isinstance(value, StatusTable) for value in everything)
             value = computed_from(everything)
             return [(Something(value.causes, value.undecided or undecided), state)]
@@ -478,7 +364,7 @@ class Caller(Evaluator):
             isinstance(value, Object | StatusTable)
             or (isinstance(value, Item) and not value.part)
             or (isinstance(value, Field) and self.reach.follows(value.name))
-            for value in _flat(everything)
+            for value in flattened(everything)
         )
         if not carries and not self.reach.function_touches(module, node, self.subject):
             self._may_raise(expression, state, frame)
@@ -490,64 +376,6 @@ class Caller(Evaluator):
 
     # -- the unknown ----------------------------------------------------------
 
-    def _unknown(
-        self,
-        expression: ir.Call,
-        callee: Value,
-        values: list[Value],
-        state: State,
-        frame: Frame,
-        result: Value | None = None,
-    ) -> Outcomes:
-        """A call whose source is not known: what it might do with what it gets hold of."""
-        name = _called_name(expression)
-        if self.in_worker:
-            state = self._hand_over(name, values, state)
-            if not _is_bystander(expression):
-                given = any(isinstance(value, Item) and not value.part for value in _flat(values))
-                on_item = isinstance(callee, BoundCall) and isinstance(callee.owner, Item)
-                whole = on_item and not callee.owner.part  # type: ignore[union-attr]
-                told = on_item and name in ITEM_CONCLUSIONS
-                unseen = isinstance(callee, Object) and callee.cls.lookup(name) is None
-                if given or whole or told or unseen or self._is_hook_call(callee, name):
-                    state = state.note(handed=True)
-        elif self._reaches_status(callee, values, state):
-            state = self._poisoned(state)
-        # Raised after the effect: a call that ought to conclude the room and fails has been tried.
-        self._may_raise(expression, state, frame)
-        value = computed_from(values)
-        return [(result if result is not None else Something(value.causes - {STATUS}, value.undecided), state)]
-
-    def _is_hook_call(self, callee: Value, name: str) -> bool:
-        if not isinstance(callee, Object):
-            return False
-        method = callee.cls.lookup(name)
-        return method is None or method.kind == "wrapped" or self.reach.is_hook(method)
-
-    def _reaches_status(self, callee: Value, values: list[Value], state: State) -> bool:
-        del state
-        if isinstance(callee, Object | Super | Local):
-            return True
-        if isinstance(callee, Field):  # a callable kept in an attribute may be anything
-            return True
-        return any(isinstance(value, Object | StatusTable | Local) for value in _flat(values))
-
-    def _hand_over(self, name: str, values: list[Value], state: State) -> State:
-        flat = _flat(values)
-        if name in QUEUE_CALLS and any(isinstance(value, Item | Key) for value in flat):
-            return state.note(handed=True)
-        if name in LIST_CALLS and any(isinstance(value, Item) and not value.part for value in flat):
-            return state.note(handed=True)
-        return state
-
-    def _poisoned(self, state: State) -> State:
-        """The state after code that may have written the status."""
-        return replace(state, stored=UNDECIDED, heap=Env())
-
-    def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
-        if frame.raised is not None and not _is_bystander(expression):
-            self.raise_("?", state, frame)
-
     def resolve_named_class(self, module: Module, dotted: str) -> Object | None:
         """An instance of the class that ``dotted`` names in ``module``."""
         cls = resolve_class(self.world, module, dotted)
@@ -557,27 +385,3 @@ class Caller(Evaluator):
 def _returned(after: State, caller: State) -> State:
     """``after`` back in the caller: its own locals, what the callee did to everything else."""
     return replace(after, env=caller.env, control=caller.control, tested=caller.tested)
-
-
-def _called_name(expression: ir.Call) -> str:
-    match expression.callee:
-        case ir.Attribute(name=name) | ir.Name(id=name):
-            return name
-        case _:
-            return ""
-
-
-def _is_bystander(expression: ir.Call) -> bool:
-    callee = expression.callee
-    while isinstance(callee, ir.Attribute):
-        if callee.name.lstrip("_") in _BYSTANDERS:
-            return True
-        callee = callee.owner
-    return isinstance(callee, ir.Name) and callee.id.lower().lstrip("_") in _BYSTANDERS
-
-
-def _flat(values: list[Value]) -> list[Value]:
-    found: list[Value] = []
-    for value in values:
-        found.extend(_flat(list(value.items)) if isinstance(value, Several) else [value])
-    return found

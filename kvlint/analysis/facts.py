@@ -10,7 +10,8 @@ from functools import cached_property
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.infer import Writer, carries_live_statuses, enums_in, managers_in, own_writers, subject_of
+from kvlint.analysis.evidence import enums_in
+from kvlint.analysis.infer import Writer, carries_live_statuses, managers_in, own_writers, subject_of
 from kvlint.analysis.places import Place, place_index, places_of
 from kvlint.analysis.removals import (
     RemovalSite,

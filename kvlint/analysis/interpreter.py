@@ -9,11 +9,11 @@ from dataclasses import replace
 from kvlint.analysis import ir
 from kvlint.analysis.attempts import Attempter
 from kvlint.analysis.branches import Exits
-from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.decisive import assigned_names, decisive_names
 from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import After, Frame, GaveUp, forget
 from kvlint.analysis.liveness import Liveness, liveness
+from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.values import (
     NONE,
     STATUS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
-from kvlint.analysis.infer import Writer, member_named, writer_of
+from kvlint.analysis.infer import Writer, writer_of
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.subject import StatusEnum, Subject

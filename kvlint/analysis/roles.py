@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.infer import member_named, methods_of, own_writers, subject_of
+from kvlint.analysis.evidence import member_named, methods_of
+from kvlint.analysis.infer import own_writers, subject_of
 from kvlint.analysis.places import Place, place_index, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.writes import Write, opens_rooms, writes_in

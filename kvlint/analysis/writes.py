@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvlint.analysis.infer import Writer, attribute_subjects, member_named, own_writers, subject_of, writer_for
+from kvlint.analysis.evidence import member_named
+from kvlint.analysis.infer import Writer, attribute_subjects, own_writers, subject_of, writer_for
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.threads import Thread, thread_of

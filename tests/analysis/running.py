@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvlint.analysis.infer import status_enum_of
+from kvlint.analysis.evidence import status_enum_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.transition import Signature, TransitionTable, transition_table
 from kvlint.analysis.values import ABSENT, Stored
