@@ -60,6 +60,10 @@ class Assigner(Caller):
             return value
         if isinstance(value, BoundCall) and isinstance(value.owner, Something | Item):
             return Something(value.causes)
+        if isinstance(value, Known) and not value.causes:
+            # No decision about the room can rest on it, unless it is a status to be written.
+            is_member = not isinstance(value.value, bool) and self.subject.enum.name_of(value.value) is not None
+            return value if is_member else UNKNOWN
         if isinstance(value, Something) and value.not_none and not value.causes:
             return UNKNOWN
         return value

@@ -229,7 +229,7 @@ class Evaluator(ABC):
                             continue
                         if operators.truth(answer) is None and index < len(expression.rest) - 1:
                             done.append((answer if self._undecided(answer) else Known(False, answer.causes), final))
-                            final = final.note(uncertain=True) if self._undecided(answer) else final
+                            final = final.doubted(self.in_worker) if self._undecided(answer) else final
                         following.append((value, answer, final))
             pending = following
         return [*done, *((answer, after) for _, answer, after in pending if answer is not None)]
@@ -320,7 +320,7 @@ class Evaluator(ABC):
                     if answer is None:
                         undecided = self._undecided(self.tested(value))
                         results.append((self._stopped(value, expression.stops_on), after))
-                        after = after.note(uncertain=True) if undecided else after
+                        after = after.doubted(self.in_worker) if undecided else after
                     following.append((after, causes | value.causes))
             pending = following
         return results
@@ -361,7 +361,7 @@ class Evaluator(ABC):
         if answer is not None:
             return [(answer, state)]
         if self._undecided(test):
-            state = state.note(uncertain=True)
+            state = state.doubted(self.in_worker)
         return [(True, state), (False, state)]
 
     def _collection(self, expression: ir.Collection, state: State, frame: Frame) -> Outcomes:
@@ -420,7 +420,7 @@ class Evaluator(ABC):
                     self.raise_("KeyError", state, frame, frozenset({STATUS}))
                     return []
                 if state.stored is UNDECIDED:
-                    state = state.note(uncertain=True)
+                    state = state.doubted(self.in_worker)
                 return [(self.stored_value(state.stored), state)]
             case Field(name=name) if self.is_room(key) and self.follows(name):
                 causes = frozenset({name})

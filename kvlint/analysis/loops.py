@@ -140,7 +140,7 @@ class Looper(Brancher):
 
         def enter(current: State) -> tuple[list[State], list[State]]:
             if undecided:
-                current = current.note(uncertain=True)
+                current = current.doubted(self.in_worker)
             if statement.at in self.served:
                 current = current.note(taken=True)
             return self.assign(statement.target, element, current, frame), [current]

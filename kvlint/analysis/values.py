@@ -332,6 +332,10 @@ class State:
             value = with_causes(value, self.control)
         return replace(self, env=self.env.set(name, value))
 
+    def doubted(self, in_worker: bool) -> State:
+        """This state after a branch on an undecided value; on a worker's paths both ways are simply followed."""
+        return self if in_worker else self.note(uncertain=True)
+
     def note(self, **changes: object) -> State:
         """This state with fields of its trace changed."""
         return replace(self, trace=replace(self.trace, **changes))  # type: ignore[arg-type]

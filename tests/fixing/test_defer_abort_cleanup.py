@@ -137,3 +137,25 @@ def test_removal_goes(name: str) -> None:
 def test_anything_but_a_plain_removal_is_refused(statement: str, reason: str) -> None:
     with pytest.raises(EditRefused, match=reason):
         apply_plan(PATH, f"def abort(self, room):\n    {statement}\n".encode(), drop(2, 5))
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while self.infos:\n        @self.infos.popitem()",
+        "while len(self.infos) > 3:\n        if old:\n            @del self.infos[oldest(self)]",
+        "while infos: @infos.popitem()",
+        "while True:\n        if not self.infos: break\n        @self.infos.popitem()",
+    ],
+)
+def test_a_loop_that_waits_for_the_removal_is_refused(loop: str) -> None:
+    marked = f"def abort(self, infos):\n    {loop}\n"
+    with pytest.raises(EditRefused, match="would never end"):
+        apply_plan(PATH, marked.replace("@", "").encode(), drop(*place(marked, "@")))
+
+
+@pytest.mark.parametrize("loop", ["while self.running:", "while True:", "for room in list(self.infos):"])
+def test_a_loop_with_another_end_is_none_that_waits(loop: str) -> None:
+    marked = f"def abort(self):\n    {loop}\n        room = self.next()\n        @self.infos.pop(room, None)\n"
+    after = edited(marked.replace("@", ""), drop(*place(marked, "@")))
+    assert after == f"def abort(self):\n    {loop}\n        room = self.next()\n"
