@@ -19,6 +19,7 @@ from kvlint.analysis.removals import (
     related_modules,
     removal_sites,
     removals_in,
+    revival,
     room_tables,
 )
 from kvlint.analysis.subject import StatusEnum, Subject
@@ -126,6 +127,17 @@ class Facts:
             for site in self.removals(table, cls)
             if site.verdict is Verdict.UNSAFE
         )
+
+    def revival(self, drop: Drop) -> str | None:
+        """Why a drop may meet a live room although its removal was safe: a late write revives cleared rooms.
+
+        None where nothing removes rooms from the tables that decided, or the writer refuses to make absent rooms live.
+        """
+        cls = drop.worker.holder
+        tables = drop.causes - {STATUS, EXCEPTION}
+        if cls is None or not any(self.removals(table, cls) for table in tables):
+            return None
+        return revival(cls)
 
     @cached_property
     def dependents(self) -> tuple[Facts, ...]:

@@ -143,7 +143,7 @@ def skip_guard(facts: Facts, drop: Drop) -> SkipGuard | None:
 
 def _reason(facts: Facts, drop: Drop) -> str:
     """What is recorded for a room whose item is dropped."""
-    if facts.unsafe_removals(drop):
+    if facts.unsafe_removals(drop) or not drop.causes & {EXCEPTION, STATUS}:
         return "The transfer was dropped: the metadata of the room is gone"
     if EXCEPTION in drop.causes:
         return "The transfer was dropped: an exception was caught"

@@ -245,14 +245,6 @@ def _callers(place: Place) -> list[Place]:
 def _judge_end(state: State, root: Place, subject: Subject, cls: ClassInfo) -> tuple[Verdict, str]:
     """Whether the room has ended for good when the function that removed it is through with it."""
     enum = subject.enum
-    if state.stored is ABSENT:
-        revived = _undone(ABSENT, cls)
-        if revived is not None:
-            written, outcome, writer = revived
-            return Verdict.UNSAFE, (
-                f"the worker's late write of {written} brings the cleared room back as {outcome}, without metadata "
-                f"({writer.method.owner.name}.{writer.name})"
-            )
     if state.trace.cleared:
         return Verdict.SAFE, "the room's status is removed together with it"
     if state.stored is UNDECIDED:
@@ -274,6 +266,21 @@ def _judge_end(state: State, root: Place, subject: Subject, cls: ClassInfo) -> t
             f"({writer.method.owner.name}.{writer.name})"
         )
     return Verdict.SAFE, f"{name} is stored by then and stays"
+
+
+def revival(cls: ClassInfo) -> str | None:
+    """How a worker's late write brings a cleared room back without metadata, None where the writer refuses that.
+
+    SGLang 0.5.20's writer refuses it (common/conn.py line 395); before, a room whose removal was safe came back live.
+    """
+    revived = _undone(ABSENT, cls)
+    if revived is None:
+        return None
+    written, outcome, writer = revived
+    return (
+        f"a late write of {written} by the worker brings a cleared room back as {outcome}, without metadata "
+        f"({writer.method.owner.name}.{writer.name})"
+    )
 
 
 def _undone(stored: Stored, cls: ClassInfo) -> tuple[str, str, Writer] | None:

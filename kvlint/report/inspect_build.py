@@ -283,6 +283,9 @@ class _Builder:
             return False, f"a removal does not imply that the room has ended: {where}"
         if STATUS in drop.causes:
             return False, "the status that it reads need not be terminal"
+        revived = self._facts.revival(drop)
+        if revived is not None:
+            return False, revived
         cls = drop.worker.holder
         tables = " or ".join(sorted(drop.causes))
         sites = [site for table in drop.causes for site in self._facts.removals(table, cls)] if cls is not None else []

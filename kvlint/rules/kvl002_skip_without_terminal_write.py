@@ -127,7 +127,7 @@ def check(facts: Facts) -> Iterator[Finding]:
     seen: set[tuple[int, int]] = set()
     for drop in facts.drops:
         sites = facts.unsafe_removals(drop)
-        if not sites and not drop.causes & {STATUS, EXCEPTION}:
+        if not sites and not drop.causes & {STATUS, EXCEPTION} and facts.revival(drop) is None:
             continue
         place = facts.place_of(drop.frame)
         if place is None or place.module is not facts.module:
@@ -145,7 +145,8 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _message(facts: Facts, drop: Drop, sites: tuple[RemovalSite, ...]) -> str:
     enum = drop.worker.subject.enum
     stored = sorted(name for value in drop.stored if (name := enum.name_of(value)) is not None)
-    evidence = ""
+    revived = facts.revival(drop)
+    evidence = "" if revived is None else f"; {revived}"
     if sites:
         site = sites[0]
         evidence = f"; {site.place.qualified} removes it at {facts.cited(site.node, site.place.module)}: {site.reason}"
@@ -157,8 +158,8 @@ def _message(facts: Facts, drop: Drop, sites: tuple[RemovalSite, ...]) -> str:
 
 def _why(drop: Drop, sites: tuple[RemovalSite, ...]) -> str:
     tables = sorted(drop.causes - {STATUS, EXCEPTION})
-    if sites:
-        return f"its room is not in {sites[0].table}"
+    if tables and (sites or not drop.causes & {STATUS, EXCEPTION}):
+        return f"its room is not in {sites[0].table if sites else tables[0]}"
     if EXCEPTION in drop.causes:
         return "an exception was caught and only logged"
     if tables:

@@ -48,6 +48,10 @@ class Manager:
                 continue
             self.send(chunk)
             self.update_status(chunk.room, KVPoll.Success)
+
+    def clear(self, room):
+        self.request_status.pop(room, None)
+        self.transfer_infos.pop(room, None)
 ```
 
 ## Use instead
