@@ -10,7 +10,7 @@ from kvlint.analysis.infer import Writer, writer_of
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.subject import StatusEnum, Subject
-from kvlint.analysis.values import EXCEPTION
+from kvlint.analysis.values import EXCEPTION, STATUS
 from kvlint.analysis.workers import Drop
 from kvlint.analysis.writes import Write
 from kvlint.diagnostics import DeferAbortCleanup, RecordFailure, SkipGuard, StickyTerminal
