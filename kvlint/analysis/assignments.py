@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from kvlint.analysis import ir, operators
+from kvlint.analysis import ir
 from kvlint.analysis.calls import Caller
 from kvlint.analysis.frames import Frame
 from kvlint.analysis.values import (
@@ -21,7 +21,6 @@ from kvlint.analysis.values import (
     State,
     StatusTable,
     Value,
-    computed_from,
     with_causes,
 )
 
@@ -43,7 +42,7 @@ class Assigner(Caller):
                     return [state]
                 return [state.bind(name, self._kept(self.constant(value)))]
             case ir.Collection(items=items):
-                return self._unpack(items, value, state, frame)
+                return self._unpack(items, self.constant(value), state, frame)
             case ir.Subscript(owner=owner, key=key):
                 return self._store_item(owner, key, value, state, frame)
             case ir.Attribute(owner=owner, name=name):
@@ -51,6 +50,12 @@ class Assigner(Caller):
                     self._store_attribute(holder, name, value, ready)
                     for holder, ready in self.evaluate(owner, state, frame)
                 ]
+            case ir.Opaque(parts=parts) if not self.in_worker:  # ``first, *rest = …``
+                lost = Something(undecided=True, reaches=True)
+                states = [state]
+                for part in parts:
+                    states = [end for before in states for end in self.assign(part, lost, before, frame)]
+                return states
             case _:
                 return [state]
 
@@ -75,10 +80,14 @@ class Assigner(Caller):
                 parts = [with_causes(part, value.causes) for part in values]
             case Known(value=tuple() as constants) if len(constants) == len(items):
                 parts = [Known(constant, value.causes) for constant in constants]
+            case Known(value=tuple() | None) | Several() if not self.in_worker:
+                is_none = isinstance(value, Known) and value.value is None
+                self.raise_("TypeError" if is_none else "ValueError", state, frame)
+                return []
             case Item():
                 parts = [Item(part=not _looks_like_item(item)) for item in items]
             case _:
-                parts = [self.part_of(computed_from((value,))) for _ in items]
+                parts = [self.part_of(self.computed((value,))) for _ in items]
         states = [state]
         for item, part in zip(items, parts, strict=True):
             states = [end for before in states for end in self.assign(item, part, before, frame)]
@@ -91,21 +100,40 @@ class Assigner(Caller):
         for (table, index), ready in self.evaluate_all((owner, key), state, frame):
             if isinstance(table, StatusTable):
                 ends.append(self.store(self.constant(index), value, ready))
+            elif not self.in_worker:
+                ends.append(self._changed(table, ready))
             elif isinstance(owner, ir.Name) and isinstance(table, Known):
                 ends.append(replace(ready, env=ready.env.set(owner.id, Something(not_none=True))))
             else:
                 ends.append(ready)
         return ends
 
+    def _changed(self, container: Value, state: State) -> State:
+        """The state after an entry of ``container``, not the status table, was set or deleted."""
+        container = self.constant(container)
+        match container:
+            case Something(reaches=True):
+                return self._poisoned(state)
+            case Known():
+                state = self.forget_mutable(state)
+                return state if container.mutable else state.doubted(self.in_worker)
+            case _:
+                return state
+
     def _store_attribute(self, holder: Value, name: str, value: Value, state: State) -> State:
         value = self.constant(value)
         if name == self.subject.attribute:
             if self.subject.kind == "table":
-                return state if isinstance(value, StatusTable) else replace(state, stored=UNDECIDED)
+                if isinstance(value, StatusTable):
+                    return state
+                # What other names still mean the old table is not followed.
+                return replace(state, stored=UNDECIDED).doubted(self.in_worker)
             return replace(state, stored=value.value if isinstance(value, Known) else UNDECIDED)
-        if isinstance(holder, Object) and not self.in_worker:
-            return replace(state, heap=state.heap.set(name, value))
-        return state
+        if self.in_worker:
+            return state
+        if isinstance(holder, Object) and holder.path is not None:
+            return replace(state, heap=state.heap.set(holder.path + name, self._unaliased(value)))
+        return self._poisoned(state) if isinstance(holder, Something) and holder.reaches else state
 
     def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:
         ends = []
@@ -113,14 +141,18 @@ class Assigner(Caller):
             if isinstance(old, StatusTable):
                 ends.append(replace(ready, stored=UNDECIDED))
                 continue
-            result = operators.arithmetic(statement.operator, self.constant(old), self.constant(new))
-            ends.extend(self.assign(statement.target, result, ready, frame))
+            if isinstance(old, Known) and old.mutable and not self.in_worker:
+                ready = self.forget_mutable(ready)
+            ends.extend(self.assign(statement.target, self.arithmetic(statement.operator, old, new), ready, frame))
         return ends
 
     def _delete(self, targets: tuple[ir.Expression, ...], at: ast.AST, state: State, frame: Frame) -> list[State]:
         states = [state]
         for target in targets:
             if not isinstance(target, ir.Subscript):
+                if not self.in_worker:
+                    lost = Something(undecided=True)
+                    states = [end for before in states for end in self.assign(target, lost, before, frame)]
                 continue
             following = []
             for before in states:
@@ -132,9 +164,9 @@ class Assigner(Caller):
 
     def _deleted(self, table: Value, key: Value, at: ast.AST, state: State, frame: Frame) -> State | None:
         if isinstance(table, StatusTable):
-            if self.is_room(key) and state.stored is not UNDECIDED and self.item_of(table, key, state, frame) == []:
-                return None
-            return self.remove(key, state)
+            return self.deleted(key, state, frame)
+        if not self.in_worker:
+            return self._changed(table, state)
         if isinstance(table, Field) and self.is_room(key):
             self.raise_("KeyError", state, frame, frozenset({table.name}))
             return self.removed_from(table.name, at, state)

@@ -14,7 +14,6 @@ from kvlint.analysis.values import (
     Item,
     Something,
     State,
-    computed_from,
     distinct,
 )
 
@@ -116,7 +115,7 @@ class Attempter(Looper):
             following = []
             for before in states:
                 for value, ready in self.evaluate(context, before, frame):
-                    entered = value if isinstance(value, Item) else computed_from((value,))
+                    entered = value if isinstance(value, Item) else self.computed((value,))
                     following.extend([ready] if target is None else self.assign(target, entered, ready, frame))
             states = following
         if swallows is None:

@@ -13,13 +13,13 @@ from kvlint.analysis.conclusions import Context
 from kvlint.analysis.frames import After, Frame
 from kvlint.analysis.values import (
     Causes,
+    Known,
     Object,
     Several,
     Skip,
     Something,
     State,
     Value,
-    computed_from,
     distinct,
 )
 
@@ -111,7 +111,7 @@ class Brancher(Assigner):
         missed: list[State] = []
         for answer, ready in self._pattern(case.pattern, subject, state, frame):
             if not answer:
-                missed.append(state)
+                missed.append(replace(ready, env=state.env))
                 continue
             if case.guard is None:
                 matched.append(ready)
@@ -125,7 +125,7 @@ class Brancher(Assigner):
         if pattern.name is not None:
             state = state.bind(pattern.name, subject)
         for name in pattern.bound:
-            state = state.bind(name, computed_from((subject,)))
+            state = state.bind(name, self.computed((subject,)))
         match pattern.kind:
             case "any":
                 return [(True, state)]
@@ -138,14 +138,25 @@ class Brancher(Assigner):
                 return results
             case "either":
                 return self._either(pattern.parts, subject, state, frame)
-            case "sequence" if isinstance(subject, Several) and len(subject.items) == len(pattern.parts):
-                return self._in_order(pattern.parts, subject.items, state, frame)
+            case "sequence" if (items := self._sequence(subject)) is not None:
+                fits = len(items) == len(pattern.parts)
+                return self._in_order(pattern.parts, items, state, frame) if fits else [(False, state)]
             case _:
-                undecided = computed_from((subject,)).undecided
+                value = self.computed((subject,))
                 for part in pattern.parts:
                     for name in _bound_names(part):
-                        state = state.bind(name, computed_from((subject,)))
-                return self.decide(Something(undecided=undecided), state)
+                        state = state.bind(name, value)
+                return self.decide(Something(undecided=value.undecided), state)
+
+    def _sequence(self, subject: Value) -> tuple[Value, ...] | None:
+        """The items that a sequence pattern sees in ``subject``, None where that is open."""
+        match subject:
+            case Several(items=items):
+                return items
+            case Known(value=tuple() as constants) if not self.in_worker:
+                return tuple(Known(constant, subject.causes) for constant in constants)
+            case _:
+                return None
 
     def _either(
         self, parts: tuple[ir.Pattern, ...], subject: Value, state: State, frame: Frame

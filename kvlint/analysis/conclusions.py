@@ -267,7 +267,7 @@ class Reach:
                 if name in context.subject.writers:
                     arguments = [*call.arguments, *(value for _, value in call.keywords)]
                     return not any(self._is_live_constant(argument, context) for argument in arguments)
-                if name == "__setitem__" and self._is_status(owner, context):
+                if name in {"__setitem__", "update"} and self._is_status(owner, context):
                     return True
                 return self._method_concludes(call, owner, name, context)
             case ir.Name(id=name):

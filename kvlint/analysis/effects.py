@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kvlint.analysis import ir
@@ -19,22 +20,28 @@ from kvlint.analysis.values import (
     Item,
     Key,
     Known,
-    Local,
     Object,
+    Pairs,
     Several,
     Something,
     State,
     StatusTable,
-    Super,
     Value,
+    carries,
     causes_of,
     computed_from,
     with_causes,
 )
+from kvlint.semantics.constants import ConstantDict
 
 _MUTATORS = frozenset(
     {"append", "appendleft", "add", "extend", "insert", "update", "remove", "discard", "clear", "pop", "popleft"}
     | {"setdefault", "popitem", "sort", "reverse"}
+)
+# Methods of tuples, lists, sets and dicts that change nothing.
+_READERS = frozenset(
+    {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset"}
+    | {"issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__"}
 )
 # Calls that take nothing over, whatever they are given.
 BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
@@ -66,11 +73,13 @@ class Effects(Evaluator):
                 return self.item_of(StatusTable(), key, state, frame)
             case "__setitem__" if len(values) == 2:
                 return [(NONE, self.store(key, values[1], state))]
+            case "update" if len(values) == 1 and not named and isinstance(values[0], Pairs):
+                for room, status in values[0].items:
+                    state = self.store(room, status, state)
+                return [(NONE, state)]
             case "__delitem__" if values:
-                if state.stored is ABSENT:
-                    self.raise_("KeyError", state, frame, frozenset({STATUS}))
-                    return []
-                return [(NONE, self.remove(key, state))]
+                after = self.deleted(key, state, frame)
+                return [] if after is None else [(NONE, after)]
             case "clear":
                 return [(NONE, self.remove(Key(), state))]
             case "keys":
@@ -78,6 +87,8 @@ class Effects(Evaluator):
             case "values" | "items" | "copy" | "__len__" | "__iter__":
                 return [(Something(undecided=True, not_none=True), state)]
             case "popitem":
+                if not self.in_worker and state.stored is ABSENT:
+                    self.raise_("KeyError", state, frame)
                 return [(Something(undecided=True), self.remove(Key(), state)), (Something(undecided=True), state)]
             case _:
                 if self.in_worker:
@@ -87,7 +98,9 @@ class Effects(Evaluator):
     def _read_status(self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame) -> Outcomes:
         if state.stored is UNDECIDED:
             value: Value = Something(frozenset({STATUS}), undecided=True)
-            return [(value, state if name == "get" else self.remove(key, state))]
+            if name == "pop":
+                state = self.remove(key, state if count > 1 else state.doubted(self.in_worker))
+            return [(value, state)]
         if state.stored is ABSENT:
             if name == "pop" and count == 1:
                 self.raise_("KeyError", state, frame, frozenset({STATUS}))
@@ -129,18 +142,42 @@ class Effects(Evaluator):
             case _:
                 return self._unknown(expression, BoundCall(owner, name), values, state, frame)
 
-    def _on_constant(self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State) -> Outcomes:
+    def _on_constant(
+        self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State, frame: Frame
+    ) -> Outcomes:
         if name in _MUTATORS and owner.mutable:
             state = self._forget_mutated(expression, state)
-            return [(Something(causes_of(values)), self._hand_over(name, values, state))]
+            return [(self._lost(values), self._hand_over(name, values, state))]
+        if not self.in_worker and name not in _READERS and isinstance(owner.value, tuple | frozenset | ConstantDict):
+            # A method that may change it: a list, set or dict, whoever else holds it.
+            state = self.forget_mutable(state)
+            return [(self._lost((owner, *values)), state if owner.mutable else state.doubted(self.in_worker))]
+        if isinstance(owner.value, ConstantDict):
+            return self._on_display(owner, name, values, state, frame)
         if owner.mutable and name in {"values", "items", "keys", "copy"}:
             return [(owner, state)]
         if owner.mutable and name == "get" and owner.value == ():
             return [(with_causes(values[1] if len(values) > 1 else NONE, owner.causes), state)]
-        return [(computed_from((owner, *values)), state)]
+        return [(self.computed((owner, *values)), state)]
+
+    def _lost(self, values: Sequence[Value]) -> Something:
+        return Something(causes_of(values), undecided=not self.in_worker)
+
+    def _on_display(self, owner: Known | Pairs, name: str, values: list[Value], state: State, frame: Frame) -> Outcomes:
+        match name, values:
+            case "get", [key, *rest] if len(rest) < 2:
+                return self.entry_of(owner, key, rest[0] if rest else NONE, state, frame)
+            case "__getitem__", [key]:
+                return self.entry_of(owner, key, None, state, frame)
+            case "keys", []:
+                return [(owner, state)]
+            case _:
+                return [(self.computed((owner, *values)), state)]
 
     def _forget_mutated(self, expression: ir.Call, state: State) -> State:
         match expression.callee:
+            case _ if not self.in_worker:
+                return self.forget_mutable(state)
             case ir.Attribute(owner=ir.Name(id=name)):
                 return replace(state, env=state.env.set(name, Something(not_none=True)))
             case ir.Attribute(owner=ir.Attribute(name=name)):
@@ -169,12 +206,21 @@ class Effects(Evaluator):
                 unseen = isinstance(callee, Object) and callee.cls.lookup(name) is None
                 if given or whole or told or unseen or self._is_hook_call(callee, name):
                     state = state.note(handed=True)
-        elif self._reaches_status(callee, values, state):
+        elif not _is_bystander(expression) and self._reaches_status(callee, values):
             state = self._poisoned(state)
         # Raised after the effect: a call that ought to conclude the room and fails has been tried.
         self._may_raise(expression, state, frame)
+        return [(self._answer(callee, values) if result is None else result, state)]
+
+    def _answer(self, callee: Value, values: list[Value]) -> Value:
+        """What a call whose source is not known returns."""
         value = computed_from(values)
-        return [(result if result is not None else Something(value.causes - {STATUS}, value.undecided), state)]
+        if self.in_worker:
+            return Something(value.causes - {STATUS}, value.undecided)
+        everything = [*values, *([callee.owner] if isinstance(callee, BoundCall) else [])]
+        reaches = any(carries(each) for each in everything)
+        undecided = reaches or computed_from(everything).undecided
+        return Something(value.causes - {STATUS}, undecided, reaches=reaches)
 
     def _is_hook_call(self, callee: Value, name: str) -> bool:
         if not isinstance(callee, Object):
@@ -182,13 +228,10 @@ class Effects(Evaluator):
         method = callee.cls.lookup(name)
         return method is None or method.kind == "wrapped" or self.reach.is_hook(method)
 
-    def _reaches_status(self, callee: Value, values: list[Value], state: State) -> bool:
-        del state
-        if isinstance(callee, Object | Super | Local):
+    def _reaches_status(self, callee: Value, values: list[Value]) -> bool:
+        if isinstance(callee, Field | Something):  # a callable kept in an attribute or given may be anything
             return True
-        if isinstance(callee, Field):  # a callable kept in an attribute may be anything
-            return True
-        return any(isinstance(value, Object | StatusTable | Local) for value in flattened(values))
+        return carries(callee) or any(carries(value) for value in values)
 
     def _hand_over(self, name: str, values: list[Value], state: State) -> State:
         flat = flattened(values)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kvlint.analysis import ir, operators
+from kvlint.analysis import ir, operators, walk
 from kvlint.analysis.frames import Frame, Raised, forget
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
@@ -17,6 +17,7 @@ from kvlint.analysis.values import (
     UNKNOWN,
     BoundCall,
     Causes,
+    Env,
     Field,
     Global,
     Item,
@@ -38,7 +39,8 @@ from kvlint.analysis.values import (
     computed_from,
     with_causes,
 )
-from kvlint.semantics.constants import NOT_CONSTANT, ConstantDict, Member, _NotConstant, constant_of, fold
+from kvlint.semantics.constants import ConstantDict, Member, _NotConstant, constant_of, fold
+from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.world import World
 
 Outcomes = list[tuple[Value, State]]
@@ -110,10 +112,11 @@ class Evaluator(ABC):
     def computed(self, values: Sequence[Value]) -> Something:
         """The result of an operation not followed: for a table, undecided unless something unrelated goes in."""
         value = computed_from(values)
-        if self.in_worker or value.undecided:
+        if self.in_worker:
             return value
-        lost = all(_is_settled(each) for each in values) or any(carries(each) for each in values)
-        return replace(value, undecided=lost)
+        reaches = any(carries(each) for each in values)
+        undecided = value.undecided or reaches or all(_is_settled(each) for each in values)
+        return replace(value, undecided=undecided, reaches=reaches)
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         """``left op right``."""
@@ -147,6 +150,8 @@ class Evaluator(ABC):
         return results
 
     def _variable(self, name: str, state: State, frame: Frame) -> Value:
+        if name in frame.volatile and not self.in_worker:
+            return Something(undecided=True, reaches=True)
         bound = state.env.get(name)
         if bound is None:
             return UNKNOWN if name in frame.locals else Global(frame.module, name)
@@ -175,19 +180,8 @@ class Evaluator(ABC):
                 return self.stored_value(state.stored)
             return StatusTable()
         match owner:
-            case Object(cls=cls):
-                known = state.heap.get(name)
-                if known is not None:
-                    return known
-                if cls.lookup(name) is not None:
-                    return BoundCall(owner, name)
-                holder = cls.value(name)
-                if holder is not None:
-                    folded = fold(self.world, holder[0], holder[1])
-                    if folded is not NOT_CONSTANT and not isinstance(folded, _NotConstant) and folded is not None:
-                        return Known(folded)
-                attribute = cls.attribute_class(name)
-                return Field(name) if attribute is None else Object(attribute)
+            case Object():
+                return self._attribute_of_object(owner, name, state)
             case Global(module=module, dotted=dotted):
                 return self.constant(Global(module, f"{dotted}.{name}", owner.causes))
             case Known(value=Member() as member) if name in {"value", "name"}:
@@ -201,6 +195,29 @@ class Evaluator(ABC):
                 return BoundCall(owner, name, owner.causes)
             case _:
                 return computed_from((owner,))
+
+    def _attribute_of_object(self, owner: Object, name: str, state: State) -> Value:
+        cls, path = owner.cls, owner.path
+        if path is None or name in {"__dict__", "__class__"}:
+            return self.computed((owner,)) if cls.lookup(name) is None else BoundCall(owner, name)
+        known = state.heap.get(path + name)
+        if known is not None:
+            return known
+        changes = not self.in_worker and cls.assigns(name)
+        method = None if changes else cls.lookup(name)
+        if method is not None:
+            return self.computed((owner,)) if method.is_property else BoundCall(owner, name)
+        holder = None if changes else cls.value(name)
+        if holder is not None:
+            folded = fold(self.world, holder[0], holder[1])
+            if not isinstance(folded, _NotConstant) and folded is not None:
+                return Known(folded)
+        if not self.in_worker and name in _aliases(cls, self.subject.attribute):
+            return Something(undecided=True, reaches=True)
+        attribute = cls.attribute_class(name)
+        if attribute is None:
+            return Field(name)
+        return Object(attribute, path="" if self.in_worker else f"{path}{name}.")
 
     def stored_value(self, stored: Stored) -> Value:
         """The value of a read of the stored status (ABSENT reads as None)."""
@@ -343,6 +360,8 @@ class Evaluator(ABC):
         return [(with_causes(value, causes), state)]
 
     def _undecided(self, value: Value) -> bool:
+        if isinstance(value, BoundCall) and not self.in_worker:
+            return self.computed((value,)).undecided
         return isinstance(value, Something) and value.undecided and value.truth is None
 
     def _conditional(self, expression: ir.Conditional, state: State, frame: Frame) -> Outcomes:
@@ -395,12 +414,26 @@ class Evaluator(ABC):
         results: Outcomes = []
         for values, after in self.evaluate_all(expression.parts, inner, frame):
             undecided = any(isinstance(value, StatusTable) for value in values)
-            value = computed_from(values)
-            result = Something(value.causes, value.undecided or undecided, not_none=True)
+            value = self.computed(values)
+            result = replace(value, undecided=value.undecided or undecided, not_none=True)
+            if not self.in_worker:
+                results.append((result, self._any_number_of_times(expression, state, after)))
+                continue
             results.append((result, replace(after, env=state.env)))
             if after.stored != state.stored or after.trace != state.trace:
                 results.append((result, state))
         return results
+
+    def _any_number_of_times(self, expression: ir.Repeated, before: State, once: State) -> State:
+        """The state after what led from ``before`` to ``once`` happened an unknown number of times."""
+        env = before.env
+        for part in expression.parts:
+            for inner in walk.subexpressions(part):
+                if isinstance(inner, ir.Bind):
+                    env = env.set(inner.name, Something(undecided=True))
+        changed = once.stored != before.stored or once.heap != before.heap or once.trace != before.trace
+        after = replace(before, env=env)
+        return replace(after, stored=UNDECIDED, heap=Env()).note(uncertain=True) if changed else after
 
     # -- subscripts -----------------------------------------------------------
 
@@ -429,14 +462,41 @@ class Evaluator(ABC):
             case Several(items=items) if isinstance(key, Known) and isinstance(key.value, int):
                 if -len(items) <= key.value < len(items):
                     return [(items[key.value], state)]
-            case Known(value=tuple() as constants, mutable=False) if isinstance(key, Known):
+            case Known(value=tuple() as constants) if isinstance(key, Known) and not (owner.mutable and self.in_worker):
                 if isinstance(key.value, int) and -len(constants) <= key.value < len(constants):
-                    return [(Known(constants[key.value], owner.causes), state)]
+                    return [(Known(constants[key.value], owner.causes | key.causes), state)]
+            case Known(value=ConstantDict()) | Pairs():
+                return self.entry_of(owner, key, None, state, frame)
+            case Known(value=None) if not self.in_worker:
+                self.raise_("TypeError", state, frame, owner.causes)
+                return []
             case Item():
                 return [(Item(part=True, causes=owner.causes), state)]
             case _:
                 pass
-        return [(self.part_of(computed_from((owner, key))), state)]
+        return [(self.part_of(self.computed((owner, key))), state)]
+
+    def entry_of(self, owner: Known | Pairs, key: Value, default: Value | None, state: State, frame: Frame) -> Outcomes:
+        """``owner[key]`` of a dict display or, with a default, ``owner.get(key, default)``."""
+        entries: list[tuple[Value, Value]] = []
+        match owner:
+            case Known(value=ConstantDict(entries=constants)):
+                entries = [(Known(name), Known(held)) for name, held in constants]
+            case Pairs(items=items):
+                entries = list(items)
+            case _:
+                pass
+        for known, value in reversed(entries):
+            answer = operators.truth(operators.compare("==", key, known))
+            if answer is None:
+                parts = [part for entry in entries for part in entry]
+                return [(self.computed((owner, key, *parts, *([] if default is None else [default]))), state)]
+            if answer:
+                return [(with_causes(value, owner.causes | key.causes), state)]
+        if default is None:
+            self.raise_("KeyError", state, frame, owner.causes | key.causes)
+            return []
+        return [(with_causes(default, owner.causes | key.causes), state)]
 
     def part_of(self, value: Something) -> Something:
         """Something inside a value: what a room table holds says nothing of whether the room is in it."""
@@ -463,6 +523,24 @@ class Evaluator(ABC):
         removal = Removal(table, at)
         return state.note(removals=state.trace.removals | {removal})
 
+    def deleted(self, key: Value, state: State, frame: Frame) -> State | None:
+        """The state after ``del table[key]`` on the status table, None where that raises."""
+        if self.is_room(key) and state.stored is ABSENT:
+            self.raise_("KeyError", state, frame, frozenset({STATUS}))
+            return None
+        if not self.in_worker and state.stored is UNDECIDED:
+            state = state.note(uncertain=True)
+        return self.remove(key, state)
+
+    def forget_mutable(self, state: State) -> State:
+        """``state`` after some list, set or dict changed: which of the variables hold it is not followed."""
+        env = state.env
+        for name in env.names():
+            value = env.get(name)
+            if isinstance(value, Known) and value.mutable:
+                env = env.set(name, self._unaliased(value))
+        return replace(state, env=env)
+
     # -- exceptions and calls -------------------------------------------------
 
     def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
@@ -482,6 +560,45 @@ class Evaluator(ABC):
     @abstractmethod
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
+
+
+def _aliases(cls: ClassInfo, table: str) -> frozenset[str]:
+    """Attributes that some method sets to something made from the attribute ``table``."""
+    key = ("aliases", cls, table)
+    known = cls.world.memo.get(key)
+    if not isinstance(known, frozenset):
+        known = cls.world.memo[key] = frozenset(
+            name for entry in cls.family() for method in entry.methods.values() for name in _aliases_in(method, table)
+        )
+    return known
+
+
+def _aliases_in(method: ast.AST, table: str) -> Iterator[str]:
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                names = [target.attr for target in targets if isinstance(target, ast.Attribute)]
+                if names and _mentions(value, table):
+                    yield from names
+            case ast.AnnAssign(target=ast.Attribute(attr=name), value=ast.expr() as value) if _mentions(value, table):
+                yield name
+            case _:
+                pass
+
+
+def _mentions(expression: ast.expr, table: str) -> bool:
+    """Whether ``expression`` uses the attribute ``table`` other than to read one entry of it."""
+    match expression:
+        case ast.Subscript(value=ast.Attribute(attr=attr), slice=key) if attr == table:
+            return _mentions(key, table)
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attr), attr="get"), args=arguments) if attr == table:
+            return any(_mentions(argument, table) for argument in arguments)
+        case ast.Attribute(attr=attr) if attr == table:
+            return True
+        case _:
+            return any(
+                _mentions(child, table) for child in ast.iter_child_nodes(expression) if isinstance(child, ast.expr)
+            )
 
 
 def _is_settled(value: Value) -> bool:

@@ -112,24 +112,39 @@ def table_evidence(cls: ClassInfo) -> tuple[tuple[str, StatusEnum], ...]:
 
 def _evidence_in(cls: ClassInfo, node: Function) -> Iterator[tuple[str, StatusEnum]]:
     for part in cls.module.nodes_of(node):
+        for attribute, _, value in table_stores(part):
+            enum = _enum_of_value(cls, node, value)
+            if enum is not None:
+                yield attribute, enum
         match part:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    attribute = stored_attribute(target)
-                    if attribute is not None:
-                        enum = _enum_of_value(cls, node, value)
-                        if enum is not None:
-                            yield attribute, enum
             case ast.AnnAssign(target=ast.Attribute(attr=attribute), annotation=annotation):
                 enum = _enum_of_annotation(cls, annotation)
                 if enum is not None:
                     yield attribute, enum
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="setdefault"), args=[_, value]):
-                enum = _enum_of_value(cls, node, value)
-                if enum is not None:
-                    yield attribute, enum
             case _:
                 pass
+
+
+def table_stores(part: ast.AST) -> Iterator[tuple[str, ast.expr, ast.expr]]:
+    """(attribute, key, value) of each entry that a statement or call sets in ``….attribute``."""
+    match part:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                attribute = stored_attribute(target)
+                if attribute is not None and isinstance(target, ast.Subscript):
+                    yield attribute, target.slice, value
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="setdefault" | "__setitem__"),
+            args=[key, value],
+        ):
+            yield attribute, key, value
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(attr=attribute), attr="update"),
+            args=[ast.Dict(keys=keys, values=values)],
+        ):
+            yield from ((attribute, key, value) for key, value in zip(keys, values, strict=True) if key is not None)
+        case _:
+            pass
 
 
 def stored_attribute(target: ast.expr) -> str | None:
@@ -164,11 +179,11 @@ def _enum_of_value(cls: ClassInfo, node: Function, value: ast.expr) -> StatusEnu
                 return found[0]
         if isinstance(part, ast.Name):
             names.add(part.id)
-    for name in names:
+    for name in sorted(names):
         enum = enum_of_parameter(cls, node, name)
         if enum is not None:
             return enum
-    for name in names:
+    for name in sorted(names):
         for assigned in assigned_in(node, name):
             if assigned is not value:
                 for part in ast.walk(assigned):

@@ -167,8 +167,15 @@ class Facts:
                         return True
         return False
 
-    def threads_writing(self, subject: Subject, members: tuple[str, ...]) -> Iterator[tuple[Write, Thread]]:
+    def threads_writing(self, subject: Subject, members: tuple[str, ...]) -> tuple[tuple[Write, Thread], ...]:
         """The writes of any of ``members`` in the module and its bases' modules, with their threads."""
+        key = ("threads writing", self.module, subject.enum, members)
+        if key not in self.world.memo:
+            self.world.memo[key] = tuple(self._threads_writing(subject, members))
+        known = self.world.memo[key]
+        return known if isinstance(known, tuple) else ()
+
+    def _threads_writing(self, subject: Subject, members: tuple[str, ...]) -> Iterator[tuple[Write, Thread]]:
         for module in self.related:
             for write in writes_in(self.world, module):
                 if write.subject.enum is subject.enum and set(write.members) & set(members):

@@ -6,10 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from kvlint.analysis.liveness import Liveness
-from kvlint.analysis.values import (
-    Causes,
-    State,
-)
+from kvlint.analysis.values import Causes, Env, State
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 
@@ -50,6 +47,8 @@ class Frame:
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
     locals: frozenset[str] = frozenset()  # every name the function binds
+    volatile: frozenset[str] = frozenset()  # those that nested functions may bind again
+    enclosing: tuple[tuple[int, Env], ...] = ()  # activations whose locals the code sees, outermost first
     decisive: frozenset[str] | None = None  # the locals to follow, None: all
     live: Liveness | None = None  # which of them are still read, None: all
     handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something

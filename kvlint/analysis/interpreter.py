@@ -21,6 +21,7 @@ from kvlint.analysis.values import (
     Local,
     Something,
     State,
+    computed_from,
     distinct,
     with_causes,
 )
@@ -38,6 +39,7 @@ class Interpreter(Attempter):
         exits = Exits()
         decisive, assigned, live = self._facts(function)
         frame.locals = frame.locals | assigned | frozenset(function.parameters)
+        frame.volatile = frame.volatile | function.shared
         if self.in_worker:
             frame.decisive, frame.live = decisive, live
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
@@ -81,7 +83,7 @@ class Interpreter(Attempter):
         for name in list(env.names()):
             value = env.get(name)
             if isinstance(value, Known | Something):
-                undecided = STATUS in value.causes or (isinstance(value, Something) and value.undecided)
+                undecided = not self.in_worker or STATUS in value.causes or computed_from((value,)).undecided
                 env = env.set(name, Something(value.causes, undecided))
         for name in list(heap.names()):
             heap = heap.set(name, Something(undecided=True))

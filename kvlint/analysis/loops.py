@@ -16,16 +16,18 @@ from kvlint.analysis.values import (
     Global,
     Item,
     Known,
+    Pairs,
     Several,
     Something,
     State,
     StatusTable,
     Trace,
     Value,
-    computed_from,
+    carries,
+    causes_of,
     distinct,
 )
-from kvlint.semantics.constants import enum_info
+from kvlint.semantics.constants import ConstantDict, enum_info
 from kvlint.semantics.hierarchy import resolve_class
 
 MAX_STATES = 400  # states kept at one point before the analysis gives up on local variables
@@ -101,11 +103,15 @@ class Looper(Brancher):
         """Iterating an enum class gives its members; a set has no order to rely on, but every member comes once."""
         if isinstance(value, Known) and isinstance(value.value, frozenset):
             return Something(value.causes, undecided=True)
+        if isinstance(value, Known) and isinstance(value.value, ConstantDict):
+            return Known(tuple(dict.fromkeys(key for key, _ in value.value.entries)), value.causes)
+        if isinstance(value, Pairs):
+            return Something(causes_of((value,)), undecided=True, reaches=carries(value))
         if isinstance(value, Global):
             cls = resolve_class(self.world, value.module, value.dotted)
             members = enum_info(cls) if cls is not None else None
             if members is not None:
-                return Known(tuple(members.values.values()))
+                return Known(tuple(members.by_value))
         if isinstance(value, StatusTable):
             return Something(undecided=True)
         return value
@@ -135,7 +141,7 @@ class Looper(Brancher):
     def _for_unknown(
         self, iterable: Value, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
-        element: Value = Item() if isinstance(iterable, Item) else self.part_of(computed_from((iterable,)))
+        element: Value = Item() if isinstance(iterable, Item) else self.part_of(self.computed((iterable,)))
         undecided = isinstance(element, Something) and element.undecided
 
         def enter(current: State) -> tuple[list[State], list[State]]:
@@ -173,7 +179,7 @@ class Looper(Brancher):
             if not fresh:
                 break
             if round_number == _MAX_ROUNDS - 1 or len(seen) > MAX_STATES:
-                stopped.extend(replace(current, stored=UNDECIDED) for current in fresh)
+                stopped.extend(replace(current, stored=UNDECIDED).doubted(self.in_worker) for current in fresh)
                 break
             entering: list[State] = []
             for current in fresh:

@@ -14,6 +14,7 @@ from kvlint.analysis.evidence import (
     own_stores,
     passed_at,
     position_of,
+    table_stores,
 )
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.transition import Signature
@@ -48,22 +49,10 @@ def writer_names(cls: ClassInfo, subject: Subject) -> set[str]:
 def _stores_parameter(node: Function, subject: Subject) -> bool:
     own = {argument.arg for argument in parameters(node)[1:]}
     for part in ast.walk(node):
-        key: ast.expr | None = None
-        value: ast.expr | None = None
-        match part:
-            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr=attr), slice=key)], value=value):
-                pass
-            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=attr), attr=called), args=[key, value]):
-                if called not in {"setdefault", "__setitem__"}:
-                    continue
-            case _:
-                aliased = _aliased_store(node, part, subject)
-                if aliased is None:
-                    continue
-                attr, key, value = subject.attribute, *aliased
-        if attr == subject.attribute and isinstance(key, ast.Name) and key.id in own and value is not None:
-            others = own - {key.id}
-            if _depends_on(node, value, others):
+        aliased = _aliased_store(node, part, subject)
+        stores = [(key, value) for attribute, key, value in table_stores(part) if attribute == subject.attribute]
+        for key, value in stores if aliased is None else [aliased]:
+            if isinstance(key, ast.Name) and key.id in own and _depends_on(node, value, own - {key.id}):
                 return True
     return False
 
@@ -178,6 +167,9 @@ def _same_place(named: list[str], names: list[str], wanted: str | None) -> str |
 def _key_parameter(node: Function, subject: Subject, candidates: set[str]) -> str | None:
     """The parameter used as a key of the status table."""
     for part in ast.walk(node):
+        for attribute, key, _ in table_stores(part):
+            if attribute == subject.attribute and isinstance(key, ast.Name) and key.id in candidates:
+                return key.id
         match part:
             case ast.Subscript(value=ast.Attribute(attr=attr), slice=ast.Name(id=name)):
                 pass
@@ -196,12 +188,9 @@ def _key_parameter(node: Function, subject: Subject, candidates: set[str]) -> st
 
 def _stored_parameter(node: Function, subject: Subject, candidates: set[str]) -> str | None:
     for part in ast.walk(node):
-        match part:
-            case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(attr=attr))], value=value):
-                if attr == subject.attribute:
-                    for inner in ast.walk(value):
-                        if isinstance(inner, ast.Name) and inner.id in candidates:
-                            return inner.id
-            case _:
-                pass
+        for attribute, _, value in table_stores(part):
+            if attribute == subject.attribute:
+                for inner in ast.walk(value):
+                    if isinstance(inner, ast.Name) and inner.id in candidates:
+                        return inner.id
     return None

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from kvlint.analysis.values import ABSENT, Mark, Stored
 from kvlint.protocol import is_failure_name, is_success_name
-from kvlint.semantics.constants import Constant, EnumInfo
+from kvlint.semantics.constants import Constant, EnumInfo, Member
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,15 @@ class StatusEnum:
 
     def name_of(self, value: Stored) -> str | None:
         """The member's name, None where ``value`` is no member."""
-        return None if isinstance(value, Mark) else self.info.by_value.get(value)
+        if isinstance(value, Mark):
+            return None
+        return self.info.by_value.get(value) or self._plain.get(value)
+
+    @cached_property
+    def _plain(self) -> dict[Constant, str]:
+        """Member name by the int or str that a member of an IntEnum or StrEnum equals (``status.value`` was stored)."""
+        members = ((name, value) for value, name in self.info.by_value.items() if isinstance(value, Member))
+        return {value.value: name for name, value in members if value.mixed}  # type: ignore[misc]
 
     def is_terminal(self, value: Stored) -> bool:
         """Whether ``value`` is a terminal member."""

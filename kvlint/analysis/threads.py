@@ -50,8 +50,9 @@ def _takes(place: Place, body: list[ast.stmt], loop: ast.While | ast.For | ast.A
                 yield from _takes_of_expression(place, statement.test, statement)
                 yield from _takes(place, statement.body, statement)
             case ast.For() | ast.AsyncFor():
-                if _iterates_items(place, statement):
-                    yield Take(statement, None, _is_message_source(statement.iter))
+                kind = _iterates_items(place, statement)
+                if kind is not None:
+                    yield Take(statement, None, kind == "message" or _is_message_source(statement.iter))
                 yield from _takes(place, statement.body, loop)
             case _:
                 if loop is not None:
@@ -126,32 +127,59 @@ def _waits(call: ast.Call) -> bool:
     return positional and all(keyword.arg in {"block", "timeout"} for keyword in call.keywords)
 
 
-def _iterates_items(place: Place, loop: ast.For | ast.AsyncFor) -> bool:
+def _iterates_items(place: Place, loop: ast.For | ast.AsyncFor) -> str | None:
     """``for item in iter(queue.get, None)``, ``async for item in queue``, a loop over a batch that was taken."""
-    if isinstance(loop, ast.AsyncFor):
-        return True
     match loop.iter:
         case ast.Call(func=ast.Name(id="iter"), args=[ast.Attribute(attr=name), _]):
-            return name in _QUEUE_TAKES or is_receive_name(name)
+            found = "item" if name in _QUEUE_TAKES or is_receive_name(name) else None
         case ast.Name(id=name):
-            values = place.assigned(name)
-            return bool(values) and any(_is_batch(place, value) for value in values)
-        case ast.Call() as call:
-            return _take_kind(place, call) is not None
-        case _:
-            return False
+            found = next((kind for value in place.assigned(name) if (kind := _batch_kind(place, value))), None)
+        case iterable:
+            found = _batch_kind(place, iterable)
+    return found or ("item" if isinstance(loop, ast.AsyncFor) else None)
 
 
-def _is_batch(place: Place, value: ast.expr) -> bool:
+def _batch_kind(place: Place, value: ast.expr, depth: int = 2) -> str | None:
+    """What a batch is of: a take, a list that begins with one, what a helper took and hands out."""
     match value:
         case ast.List(elts=[first, *_]):
-            return _is_batch(place, first)
+            return _batch_kind(place, first, depth)
         case ast.Await(value=inner):
-            return _is_batch(place, inner)
+            return _batch_kind(place, inner, depth)
         case ast.Call() as call:
-            return _take_kind(place, call) is not None
+            return _take_kind(place, call) or (_handed_out(place, call, depth - 1) if depth else None)
         case _:
-            return False
+            return None
+
+
+def _handed_out(place: Place, call: ast.Call, depth: int) -> str | None:
+    """What a generator takes and yields, or a helper takes into the list that it returns."""
+    target = target_of(place, call.func)
+    if target is None or target.node is place.node:
+        return None
+    taken = {node: kind for node in target.body if isinstance(node, ast.Call) and (kind := _take_kind(target, node))}
+    if not taken:
+        return None
+    kind = next(iter(taken.values()))
+    returned: set[str] = set()
+    for node in target.body:
+        match node:
+            case ast.Yield():
+                return kind
+            case ast.Return(value=ast.Name(id=name)):
+                returned.add(name)
+            case _:
+                pass
+    if any(_batch_kind(target, value, depth) for name in returned for value in target.assigned(name)):
+        return kind
+    for node in target.body:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given]):
+                if name in returned and _unawaited(given) in taken:
+                    return kind
+            case _:
+                pass
+    return None
 
 
 def _is_message_source(iterable: ast.expr) -> bool:

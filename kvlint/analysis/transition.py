@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kvlint.analysis.conclusions import Reach
-from kvlint.analysis.frames import Frame, GaveUp, Raised
+from kvlint.analysis.frames import Frame, GaveUp
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
@@ -169,7 +169,8 @@ def _cell(
     except GaveUp:
         return Cell(frozenset(), False, False)
     states = [state for _, state in ends]
-    raised: list[Raised] = interpreter.escaped
+    # What any call might raise is left out: outside of a ``try`` it would not be thought of either.
+    raised = [thrown for thrown in interpreter.escaped if thrown.name != "?"]
     everything = [*states, *(thrown.state for thrown in raised)]
     outcomes = frozenset(state.stored for state in everything)
     decided = bool(everything) and not any(state.stored is UNDECIDED or state.trace.uncertain for state in everything)

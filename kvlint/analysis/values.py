@@ -54,13 +54,15 @@ class Something:
     """Any value.
 
     ``undecided``: a function of the status that could not be computed, so
-    branching on it is a guess; ``truth`` is known where a branch was taken on it.
+    branching on it is a guess; ``truth`` is known where a branch was taken on
+    it; ``reaches`` where the status may be reached through it.
     """
 
     causes: Causes = NO_CAUSES
     undecided: bool = False
     not_none: bool = False
     truth: bool | None = None
+    reaches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,15 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An instance of a known class."""
+    """An instance of a known class.
+
+    ``path`` is how the object under analysis reaches it (``""``: it is that
+    object, ``"session."``: its attribute), None where it was made on the way.
+    """
 
     cls: ClassInfo
     causes: Causes = NO_CAUSES
+    path: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ class Super:
     cls: ClassInfo
     after: ClassInfo
     causes: Causes = NO_CAUSES
+    path: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +211,8 @@ def carries(value: Value) -> bool:
     match value:
         case Object() | Super() | StatusTable() | Local():
             return True
+        case Something(reaches=reaches):
+            return reaches
         case BoundCall(owner=owner):
             return carries(owner)
         case Several(items=items):

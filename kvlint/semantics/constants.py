@@ -176,9 +176,23 @@ def constant_of(world: World, module: Module, dotted: str, depth: int = _MAX_DEP
             if isinstance(member, Member):
                 return member.name if attribute == "name" else member.value  # type: ignore[return-value]
     target = world.resolve(module, dotted)
-    if isinstance(target, Symbol) and isinstance(target.node, ast.expr):
+    if isinstance(target, Symbol) and isinstance(target.node, ast.expr) and not _is_unsettled(target, dotted):
         return fold(world, target.module, target.node, depth)
     return NOT_CONSTANT
+
+
+def _is_unsettled(target: Symbol, dotted: str) -> bool:
+    """Whether a module-level name may mean something else later: bound again, or a container to be filled."""
+    match target.node:
+        case ast.List(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Call(func=ast.Name(id="set" | "list" | "dict"), args=[], keywords=[]):
+            return True
+        case _:
+            return any(
+                binding is target.node and name in target.module.unsettled
+                for name, binding in target.module.names.items()
+            )
 
 
 def member_of(world: World, module: Module, dotted: str) -> tuple[EnumInfo, str] | None:

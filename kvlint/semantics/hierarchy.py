@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -138,6 +139,27 @@ class ClassInfo:
                 return entry.module, entry.class_values[name]
         return None
 
+    def assigns(self, name: str) -> bool:
+        """Whether a method of the hierarchy sets the attribute ``name`` of its object, or the class body sets it twice."""
+        return any(name in entry.assigned for entry in self.family())
+
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        """Attributes that the class's own methods set, and names that its body binds more than once."""
+        found: set[str] = set()
+        for method in self.methods.values():
+            named = parameters(method)
+            for node in ast.walk(method):
+                match node:
+                    case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store() | ast.Del()):
+                        if named and owner == named[0].arg:
+                            found.add(attr)
+                    case _:
+                        pass
+        bound = [name for statement in _class_statements(self.node.body) for name in _bound_names(statement)]
+        found.update(name for name, count in Counter(bound).items() if count > 1 and name in self.class_values)
+        return frozenset(found)
+
     @cached_property
     def attribute_types(self) -> dict[str, str]:
         """Dotted class names (as written in this class's module) by attribute.
@@ -200,6 +222,14 @@ class Method:
 
     owner: ClassInfo
     node: Function
+
+    @property
+    def is_property(self) -> bool:
+        """Whether reading the attribute runs the method."""
+        return any(
+            (dotted_name(decorator) or "").rpartition(".")[2] in {"property", "cached_property"}
+            for decorator in self.node.decorator_list
+        )
 
     @property
     def kind(self) -> str:
@@ -302,6 +332,18 @@ def _class_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                     yield from _class_statements(handler.body)
             case _:
                 yield statement
+
+
+def _bound_names(statement: ast.stmt) -> list[str]:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()) | ast.AugAssign(target=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
 
 
 def _note(found: dict[str, str], name: str, dotted: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,12 @@ class ImportedName:
     level: int
 
 
+#: Methods by which a list, set or dict changes.
+MUTATORS = frozenset(
+    {"append", "appendleft", "add", "extend", "insert", "update", "remove", "discard", "clear", "pop", "popleft"}
+    | {"setdefault", "popitem", "sort", "reverse", "difference_update", "intersection_update", "__setitem__"}
+    | {"symmetric_difference_update", "__delitem__", "rotate", "move_to_end"}
+)
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
@@ -43,6 +50,11 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<module {self.path}>"
+
+    @cached_property
+    def unsettled(self) -> frozenset[str]:
+        """Names that code of the module binds more than once, or whose list, set or dict it changes."""
+        return _unsettled(self.nodes)
 
     @cached_property
     def _order(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:
@@ -99,6 +111,22 @@ def parse_module(source: SourceText) -> Module:
     for node in _binding_statements(tree.body):
         _bind(node, names, stars)
     return Module(source.path, source, tree, names, tuple(stars))
+
+
+def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
+    bound: Counter[str] = Counter()
+    changed: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound[name] += 1
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                changed.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in MUTATORS:
+                changed.add(name)
+            case _:
+                pass
+    return frozenset(changed | {name for name, count in bound.items() if count > 1})
 
 
 def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:

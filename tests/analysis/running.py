@@ -69,7 +69,9 @@ def _run_once(owner: Any, enum: Any, stored: str, written: str, flags: frozenset
     left = manager.statuses.get(ROOM, NOTHING)
     if left is NOTHING:
         return NOTHING, raised
-    names = (name for name, value in vars(enum).items() if value == left and type(value) is type(left) and name[0] != "_")
+    names = (
+        name for name, value in vars(enum).items() if value == left and type(value) is type(left) and name[0] != "_"
+    )
     return next(names, repr(left)), raised
 
 

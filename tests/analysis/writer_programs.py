@@ -99,7 +99,9 @@ class Form:
 
 _STORED = Scope(statuses=(), optionals=("stored",), owned=frozenset({"stored"}), result="condition")
 _BOTH = replace(_STORED, statuses=("status",), owned=frozenset({"stored", "status"}), result="status")
-_ROOM = Scope(statuses=("status",), owned=frozenset({"status"}), rooms=("room",), tables=("self.statuses",), receiver="self")
+_ROOM = Scope(
+    statuses=("status",), owned=frozenset({"status"}), rooms=("room",), tables=("self.statuses",), receiver="self"
+)
 _FUNCTIONS = frozenset({"force", "stronger", "final"})
 #: Helpers by name; each calls only those after it.
 _FORMS = {
@@ -117,7 +119,9 @@ _FORMS = {
             helpers=frozenset({"final", "stronger", "check", "merged"}),
         ),
     ),
-    "check": Form("def check(self, room, status):", replace(_ROOM, helpers=frozenset({"is_final", "has_ended", "final"}))),
+    "check": Form(
+        "def check(self, room, status):", replace(_ROOM, helpers=frozenset({"is_final", "has_ended", "final"}))
+    ),
     "merged": Form(
         "def merged(self, stored, status):",
         replace(_BOTH, receiver="self", helpers=frozenset({"final", "stronger", "is_final", "weaker"})),
@@ -126,7 +130,9 @@ _FORMS = {
         "def has_ended(self, room):",
         replace(_ROOM, statuses=(), owned=frozenset(), helpers=frozenset({"final", "is_final"}), result="condition"),
     ),
-    "weaker": Form("@staticmethod\ndef weaker(stored, status):", replace(_BOTH, helpers=frozenset({"final", "stronger"}))),
+    "weaker": Form(
+        "@staticmethod\ndef weaker(stored, status):", replace(_BOTH, helpers=frozenset({"final", "stronger"}))
+    ),
     "stronger": Form("def stronger(stored, status):", replace(_BOTH, helpers=frozenset({"final"}))),
     "is_final": Form("def is_final(self, stored):", replace(_STORED, receiver="self", helpers=frozenset({"final"}))),
     "final": Form("def final(stored):", _STORED),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import libcst as cst
 import pytest
 
 import kvlint
@@ -13,6 +13,11 @@ from kvlint.config import Config
 from kvlint.diagnostics import FixPlan, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.fixing import edits
 from kvlint.fixing.edits import apply_plan
+from kvlint.fixing.region import Region
+from kvlint.fixing.sticky_terminal import make_sticky
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 BACKEND = """\
 import threading
@@ -116,10 +121,9 @@ def test_fix_drops_an_edit_that_breaks_its_promise(tmp_path: Path, monkeypatch: 
     codes = {finding.code for finding in kvlint.check([tmp_path], Config())}
     assert codes == {"KVL001", "KVL004"}
 
-    def keep_everything(region: edits.Region, plan: StickyTerminal) -> cst.Module:
+    def keep_everything(region: Region, plan: StickyTerminal) -> cst.Module:
         return make_sticky(region, sticky(plan.path, (*plan.terminals, "Poll.Bootstrapping")))
 
-    make_sticky = edits.make_sticky
     monkeypatch.setattr(edits, "make_sticky", keep_everything)
     run = kvlint.fix([tmp_path], config=Config())
     assert run.changes == ()

@@ -124,4 +124,5 @@ def test_a_real_release(backend: str, environment: dict[str, str], release: Path
 
 
 def test_a_real_release_has_findings(of_the_release: Places) -> None:
-    assert {path for path, _, _, _ in of_the_release} >= {f"sglang/srt/disaggregation/{b}/conn.py" for b in ("common", "nixl")}
+    found = {path for path, _, _, _ in of_the_release}
+    assert found >= {f"sglang/srt/disaggregation/{backend}/conn.py" for backend in ("common", "nixl")}

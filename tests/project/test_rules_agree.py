@@ -1,4 +1,4 @@
-"""A rule is one thing under five names: module, code, fixture folder, page and changelog line; and its page tells no lies."""
+"""A rule is one thing under five names (module, code, fixtures, page, changelog line), and its page tells no lies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def section(rule: Rule, title: str) -> str:
 def block(rule: Rule, title: str) -> str:
     """The only code block of a section."""
     (code,) = re.findall(r"^```python\n(.*?)^```$", section(rule, title), flags=re.MULTILINE | re.DOTALL)
-    return code
+    return str(code)
 
 
 def codes_in(path: Path, config: Config | None = None) -> list[str]:
