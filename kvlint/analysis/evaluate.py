@@ -510,7 +510,7 @@ class Evaluator(ABC):
             return state if self._is_other_room(key) else replace(state, stored=UNDECIDED)
         value = self.constant(value)
         stored: Stored = value.value if isinstance(value, Known) else UNDECIDED
-        return replace(state, stored=stored, trace=replace(state.trace, cleared=False))
+        return replace(state, stored=stored)
 
     def remove(self, key: Value, state: State) -> State:
         """The state after the room was removed from the status table."""

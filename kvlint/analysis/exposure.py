@@ -37,7 +37,7 @@ def exposed_writes(facts: Facts) -> Iterator[Exposed]:
             continue
         if write.subject.kind == "attribute" and not _is_shared(facts, write):
             continue
-        exposed = _through_writer(write) if write.writer is not None else _by_store(write)
+        exposed = _through_writer(write) if write.writer is not None else _by_store(facts, write)
         if exposed is not None and not _is_locked(facts, write):
             yield exposed
 
@@ -58,8 +58,10 @@ def _through_writer(write: Write) -> Exposed | None:
     return None
 
 
-def _by_store(write: Write) -> Exposed | None:
+def _by_store(facts: Facts, write: Write) -> Exposed | None:
     enum = write.subject.enum
+    if not any(_may_fail(other, write.subject) for module in facts.related for other in writes_in(facts.world, module)):
+        return None  # nobody ever stores a failure that could be replaced
     for member in write.members:
         if not enum.is_terminal(enum.value(member)) and enum.failures:
             return Exposed(write, member, enum.failures[0], member)
@@ -70,6 +72,12 @@ def _is_shared(facts: Facts, write: Write) -> bool:
     """Whether a status kept in an attribute is written by one thread and failed by another."""
     threads = {thread for _, thread in facts.threads_writing(write.subject, write.subject.enum.failures)}
     return bool(threads - {thread_of(write.place)})
+
+
+def _may_fail(write: Write, subject: Subject) -> bool:
+    """Whether a write may store a failure: one of unknown members may."""
+    same = write.subject.enum is subject.enum and write.subject.attribute == subject.attribute
+    return same and (not write.members or bool(set(write.members) & set(subject.enum.failures)))
 
 
 def _opens_directly(facts: Facts, write: Write) -> bool:

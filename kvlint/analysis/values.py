@@ -308,7 +308,7 @@ class Trace:
     """What has happened on the way to a state.
 
     ``taken``: a work item was received; ``handed``: it was passed to somebody
-    else; ``cleared``: the room's status was removed here; ``wrote``: the
+    else; ``cleared``: the room's status was removed here, whatever was stored afterwards; ``wrote``: the
     failure was written here; ``uncertain``: a branch on an undecided value was
     taken.
     """

@@ -303,7 +303,7 @@ def opens_rooms(place: Place, depth: int = 3) -> bool:
         return False
     if place.method.is_constructor:
         return True
-    if depth == 0 or not place.method.name.startswith("_"):
+    if depth == 0:
         return False
     callers = [
         caller
