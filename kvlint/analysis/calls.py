@@ -119,7 +119,7 @@ class Caller(Inliner):
             return [(value, self.forget_mutable(after)) for value, after in results]
         return results
 
-    def _dispatch(  # noqa: C901 - one arm a kind
+    def _dispatch(
         self,
         expression: ir.Call,
         callee: Value,
@@ -186,7 +186,7 @@ class Caller(Inliner):
         given = any(isinstance(value, Item) and not value.part for value in flattened(values))
         return given and self.reach.hands_over(method, receiver.cls)
 
-    def _on_global(  # noqa: C901 - one arm a kind
+    def _on_global(
         self,
         expression: ir.Call,
         callee: Global,
@@ -208,7 +208,7 @@ class Caller(Inliner):
             return self._unknown(expression, callee, everything, state, frame)
         return self._on_builtin(expression, callee, values, named, state, frame)
 
-    def _on_builtin(  # noqa: C901 - one arm a kind
+    def _on_builtin(
         self,
         expression: ir.Call,
         callee: Global,

@@ -173,7 +173,7 @@ class Evaluator(ABC):
             results.append((self.attribute_of(owner, expression.name, after), after))
         return results
 
-    def attribute_of(self, owner: Value, name: str, state: State) -> Value:  # noqa: C901
+    def attribute_of(self, owner: Value, name: str, state: State) -> Value:
         """The value of ``owner.name``."""
         if name == self.subject.attribute and not isinstance(owner, Global | Known):
             if self.subject.kind == "attribute":

@@ -176,12 +176,12 @@ def constant_of(world: World, module: Module, dotted: str, depth: int = _MAX_DEP
             if isinstance(member, Member):
                 return member.name if attribute == "name" else member.value  # type: ignore[return-value]
     target = world.resolve(module, dotted)
-    if isinstance(target, Symbol) and isinstance(target.node, ast.expr) and not _is_unsettled(target, dotted):
+    if isinstance(target, Symbol) and isinstance(target.node, ast.expr) and not _is_unsettled(target):
         return fold(world, target.module, target.node, depth)
     return NOT_CONSTANT
 
 
-def _is_unsettled(target: Symbol, dotted: str) -> bool:
+def _is_unsettled(target: Symbol) -> bool:
     """Whether a module-level name may mean something else later: bound again, or a container to be filled."""
     match target.node:
         case ast.List(elts=[]) | ast.Dict(keys=[]):

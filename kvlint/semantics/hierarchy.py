@@ -140,7 +140,7 @@ class ClassInfo:
         return None
 
     def assigns(self, name: str) -> bool:
-        """Whether a method of the hierarchy sets the attribute ``name`` of its object, or the class body sets it twice."""
+        """Whether a method of the hierarchy sets ``self.name``, or a class body sets ``name`` twice."""
         return any(name in entry.assigned for entry in self.family())
 
     @cached_property

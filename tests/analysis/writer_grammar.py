@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -97,8 +97,8 @@ class Scope:
 
     def own(self, kind: str, name: str) -> Scope:
         """This scope with a new variable."""
-        names = getattr(self, kind)
-        return replace(self, owned=self.owned | {name}, **{kind: (*names, name)})
+        changed: dict[str, Any] = {kind: (*getattr(self, kind), name)}
+        return replace(self, owned=self.owned | {name}, **changed)
 
 
 @dataclass(eq=False)
