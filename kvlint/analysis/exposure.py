@@ -70,8 +70,7 @@ def _by_store(facts: Facts, write: Write) -> Exposed | None:
 
 def _is_shared(facts: Facts, write: Write) -> bool:
     """Whether a status kept in an attribute is written by one thread and failed by another."""
-    threads = {thread for _, thread in facts.threads_writing(write.subject, write.subject.enum.failures)}
-    return bool(threads - {thread_of(write.place)})
+    return bool(set(facts.failing_threads(write.subject)) - {thread_of(write.place)})
 
 
 def _may_fail(write: Write, subject: Subject) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -167,19 +166,25 @@ class Facts:
                         return True
         return False
 
-    def threads_writing(self, subject: Subject, members: tuple[str, ...]) -> tuple[tuple[Write, Thread], ...]:
-        """The writes of any of ``members`` in the module and its bases' modules, with their threads."""
-        key = ("threads writing", self.module, subject.enum, members)
-        if key not in self.world.memo:
-            self.world.memo[key] = tuple(self._threads_writing(subject, members))
-        known = self.world.memo[key]
-        return known if isinstance(known, tuple) else ()
+    def failing_threads(self, subject: Subject) -> dict[Thread, Write]:
+        """The threads that store a failure of the enum, here or in the bases' modules, each with its first write.
 
-    def _threads_writing(self, subject: Subject, members: tuple[str, ...]) -> Iterator[tuple[Write, Thread]]:
-        for module in self.related:
-            for write in writes_in(self.world, module):
-                if write.subject.enum is subject.enum and set(write.members) & set(members):
-                    yield write, thread_of(write.place)
+        Constructors are left out: a room that is failed while it is opened is no race.
+        """
+        enum = subject.enum
+        if enum not in self._failing:
+            found: dict[Thread, Write] = {}
+            for module in self.related:
+                for write in writes_in(self.world, module):
+                    failing = write.subject.enum is enum and set(write.members) & set(enum.failures)
+                    if failing and not write.place.is_constructor:
+                        found.setdefault(thread_of(write.place), write)
+            self._failing[enum] = found
+        return self._failing[enum]
+
+    @cached_property
+    def _failing(self) -> dict[StatusEnum, dict[Thread, Write]]:
+        return {}
 
     def abort_reason(self, node: ast.AST) -> str | None:
         """Why a syntax node belongs to an abort handler, None where it does not."""

@@ -305,10 +305,19 @@ def opens_rooms(place: Place, depth: int = 3) -> bool:
         return True
     if depth == 0:
         return False
-    callers = [
-        caller
-        for caller in places_of(place.world, place.module)
-        for _, callee in callees(caller)
-        if callee.node is place.method.node
-    ]
+    callers = _callers(place.world, place.module).get(place.method.node, [])
     return bool(callers) and all(opens_rooms(caller, depth - 1) for caller in callers)
+
+
+def _callers(world: World, module: Module) -> dict[ast.AST, list[Place]]:
+    """The functions of ``module`` that call a function, by its node."""
+    key = ("callers", module)
+    known = world.memo.get(key)
+    if isinstance(known, dict):
+        return known
+    callers: dict[ast.AST, list[Place]] = {}
+    for caller in places_of(world, module):
+        for node in dict.fromkeys(callee.node for _, callee in callees(caller)):
+            callers.setdefault(node, []).append(caller)
+    world.memo[key] = callers
+    return callers

@@ -95,7 +95,8 @@ from collections.abc import Iterator
 from kvlint.analysis.exposure import Exposed, exposed_writes
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.plans import sticky_terminal
-from kvlint.analysis.threads import thread_of
+from kvlint.analysis.threads import Thread, thread_of
+from kvlint.analysis.writes import Write
 from kvlint.diagnostics import Finding, Related, Severity, StickyTerminal
 from kvlint.registry import rule
 
@@ -138,14 +139,21 @@ def _message(facts: Facts, exposed: Exposed) -> str:
     )
 
 
-def _other_thread(facts: Facts, exposed: Exposed) -> str:
-    """Which other thread may have stored the failure."""
+def _other_failure(facts: Facts, exposed: Exposed) -> tuple[Thread, Write] | None:
+    """Another thread that may have stored the failure, with the place where it does."""
     mine = thread_of(exposed.write.place)
-    for other, thread in facts.threads_writing(exposed.write.subject, exposed.write.subject.enum.failures):
-        if thread is not mine and not other.place.is_constructor:
-            cited = facts.cited(other.node, other.place.module)
-            return f"the {thread} writes {exposed.failure} at {cited}; "
-    return ""
+    for thread, write in facts.failing_threads(exposed.write.subject).items():
+        if thread is not mine:
+            return thread, write
+    return None
+
+
+def _other_thread(facts: Facts, exposed: Exposed) -> str:
+    found = _other_failure(facts, exposed)
+    if found is None:
+        return ""
+    thread, write = found
+    return f"the {thread} writes {exposed.failure} at {facts.cited(write.node, write.place.module)}; "
 
 
 def _related(facts: Facts, exposed: Exposed) -> Iterator[Related]:
@@ -156,8 +164,7 @@ def _related(facts: Facts, exposed: Exposed) -> Iterator[Related]:
             facts.location(writer.method.node, module),
             f"the writer; its table (stored: written) is {writer.table.notation}",
         )
-    mine = thread_of(exposed.write.place)
-    for other, thread in facts.threads_writing(exposed.write.subject, exposed.write.subject.enum.failures):
-        if thread is not mine and not other.place.is_constructor:
-            yield Related(facts.location(other.node, other.place.module), f"the {thread} writes {exposed.failure} here")
-            return
+    found = _other_failure(facts, exposed)
+    if found is not None:
+        thread, write = found
+        yield Related(facts.location(write.node, write.place.module), f"the {thread} writes {exposed.failure} here")
