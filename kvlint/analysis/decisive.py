@@ -85,9 +85,10 @@ def _seeds(statement: ir.Statement) -> set[str]:  # noqa: C901 - one arm a kind
         case ir.Delete(targets=targets):
             for target in targets:
                 found |= _names(target)
-        case ir.Assign(targets=targets):
-            for target in targets:
-                found |= _names(target) if isinstance(target, ir.Subscript | ir.Attribute) else set()
+        case ir.Assign(targets=targets, value=value):
+            stores = [target for target in targets if isinstance(target, ir.Subscript | ir.Attribute)]
+            for target in stores:
+                found |= _names(target) | _names(value)  # what is stored may be the status
         case _:
             pass
     for expression in walk.expressions_of(statement):
