@@ -111,7 +111,9 @@ class Attempter(Looper):
         swallows: tuple[str, ...] | None = None
         for context, target in statement.items:
             names = _suppressed(context)
-            swallows = names if names is not None else swallows
+            if names is not None:
+                swallows = names  # making the manager itself raises nothing
+                continue
             following = []
             for before in states:
                 for value, ready in self.evaluate(context, before, frame):
