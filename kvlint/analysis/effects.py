@@ -43,6 +43,11 @@ _READERS = frozenset(
     {"get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "issubset"}
     | {"issuperset", "isdisjoint", "symmetric_difference", "__contains__", "__getitem__", "__len__", "__iter__"}
 )
+# Methods of the same that raise on no hashable argument, with how many they take.
+_TOTAL = frozenset(
+    {("add", 1), ("discard", 1), ("append", 1), ("appendleft", 1), ("get", 1), ("get", 2), ("pop", 2)}
+    | {("setdefault", 1), ("setdefault", 2), ("clear", 0), ("copy", 0), ("keys", 0), ("values", 0), ("items", 0)}
+)
 # Calls that take nothing over, whatever they are given.
 BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance", "repr", "str", "warnings", "id"})
 
@@ -209,7 +214,8 @@ class Effects(Evaluator):
         elif not _is_bystander(expression) and self._reaches_status(callee, values):
             state = self._poisoned(state)
         # Raised after the effect: a call that ought to conclude the room and fails has been tried.
-        self._may_raise(expression, state, frame)
+        if not _never_raises(callee, name, values):
+            self._may_raise(expression, state, frame)
         return [(self._answer(callee, values) if result is None else result, state)]
 
     def _answer(self, callee: Value, values: list[Value]) -> Value:
@@ -248,6 +254,15 @@ class Effects(Evaluator):
     def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
         if frame.raised is not None and not _is_bystander(expression):
             self.raise_("?", state, frame)
+
+
+def _never_raises(callee: Value, name: str, values: list[Value]) -> bool:
+    """Whether a call is of a method of a built-in container that succeeds on any hashable argument."""
+    if not (isinstance(callee, BoundCall) and isinstance(callee.owner, Field) and callee.owner.container):
+        return False
+    if not all(isinstance(value, Key) or (isinstance(value, Known) and not value.mutable) for value in values):
+        return False
+    return (name, len(values)) in _TOTAL
 
 
 def _called_name(expression: ir.Call) -> str:

@@ -216,7 +216,7 @@ class Evaluator(ABC):
             return Something(undecided=True, reaches=True)
         attribute = cls.attribute_class(name)
         if attribute is None:
-            return Field(name)
+            return Field(name, container=not self.in_worker and cls.is_container(name))
         return Object(attribute, path="" if self.in_worker else f"{path}{name}.")
 
     def stored_value(self, stored: Stored) -> Value:

@@ -94,8 +94,8 @@ class Inliner(Effects):
         ends = [*(after for _, after in outcomes), *(each.state for each in thrown)]
         if not touches and any(_is_guess(after, started) for after in ends):
             started = replace(started, heap=Env())
-            outcomes = [(computed_from([*arguments, *named.values()]), started)]
-            thrown = tuple(each for each in thrown if not _is_guess(each.state, started))
+            # What it raises stays a guess; one that never returns has no result either.
+            outcomes = [(computed_from([*arguments, *named.values()]), started)] if outcomes else []
         for each in thrown:
             self.throw(replace(each, state=_returned(each.state, state)), caller)
         results: Outcomes = []

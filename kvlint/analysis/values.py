@@ -112,10 +112,14 @@ class StatusTable:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute of a known object that is no method: ``name`` is the attribute."""
+    """An attribute of a known object that is no method: ``name`` is the attribute.
+
+    ``container``: it is known to hold a built-in dict, list or set.
+    """
 
     name: str
     causes: Causes = NO_CAUSES
+    container: bool = False
 
 
 @dataclass(frozen=True, slots=True)

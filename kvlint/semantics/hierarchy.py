@@ -160,6 +160,34 @@ class ClassInfo:
         found.update(name for name, count in Counter(bound).items() if count > 1 and name in self.class_values)
         return frozenset(found)
 
+    def is_container(self, name: str) -> bool:
+        """Whether all that the hierarchy's methods set ``self.name`` to are new built-in containers."""
+        kinds = [kind for entry in self.family() for kind in entry._assigned_kinds.get(name, ())]
+        return bool(kinds) and all(kinds)
+
+    @cached_property
+    def _assigned_kinds(self) -> dict[str, list[bool]]:
+        """For each attribute that the class's methods set, whether each value is a new built-in container."""
+        found: dict[str, list[bool]] = {}
+        for method in self.methods.values():
+            for node in self.module.nodes_of(method):
+                match node:
+                    case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+                        found.setdefault(name, []).append(False)
+                    case _:
+                        pass
+            for node in self.module.nodes_of(method):
+                match node:
+                    case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) | ast.AnnAssign(
+                        target=ast.Attribute(attr=name), value=ast.expr() as value
+                    ):
+                        if _is_new_container(value):
+                            found[name].remove(False)
+                            found[name].append(True)
+                    case _:
+                        pass
+        return found
+
     @cached_property
     def attribute_types(self) -> dict[str, str]:
         """Dotted class names (as written in this class's module) by attribute.
@@ -344,6 +372,17 @@ def _bound_names(statement: ast.stmt) -> list[str]:
             return [name]
         case _:
             return []
+
+
+def _is_new_container(value: ast.expr) -> bool:
+    match value:
+        case ast.Dict() | ast.List() | ast.Set() | ast.DictComp() | ast.ListComp() | ast.SetComp():
+            return True
+        case ast.Call(func=callee):
+            name = (dotted_name(callee) or "").rpartition(".")[2]
+            return name in {"dict", "list", "set", "defaultdict", "deque", "OrderedDict", "Counter"}
+        case _:
+            return False
 
 
 def _note(found: dict[str, str], name: str, dotted: str | None) -> None:

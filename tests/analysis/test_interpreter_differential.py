@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from .running import compute, run, stored_name
-from .writer_programs import Program, programs
+from .writer_programs import Program, numbered, programs
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -28,9 +29,26 @@ def judge(program: Program, *, all_decided: bool, exact: bool) -> None:
             assert cell.raises == concrete.raised, f"{where}: claimed to raise"
 
 
-# The same 2,000 programs every time, so that a change is judged by itself; HYPOTHESIS_PROFILE does not reach this
-# test, and `--hypothesis-seed` with derandomize taken out searches on.
-@settings(max_examples=2000, deadline=None, suppress_health_check=SLOW, derandomize=True, database=None)
+@pytest.mark.parametrize("start", range(0, 3000, 250))
+def test_the_table_is_what_running_the_writer_does(start: int) -> None:
+    for number in range(start, start + 250):
+        try:
+            judge(numbered(number), all_decided=False, exact=True)
+        except AssertionError as error:
+            error.add_note(f"program {number}:{numbered(number)!r}")
+            raise
+
+
+# The programs above are the same on every machine, so that a change is judged by itself.  Hypothesis shrinks what it
+# finds, but what it generates depends on its release and on the order of hashes: `pytest -m search` goes on looking.
+@pytest.mark.search
+@settings(max_examples=2000, deadline=None, suppress_health_check=SLOW, database=None)
 @given(programs())
-def test_the_table_is_what_running_the_writer_does(program: Program) -> None:
+def test_no_table_differs_from_what_running_the_writer_does(program: Program) -> None:
     judge(program, all_decided=False, exact=True)
+
+
+def test_most_cells_are_decided() -> None:
+    tables = [compute(numbered(number)) for number in range(300)]
+    cells = [cell for table in tables for cell in table.cells.values()]
+    assert sum(cell.decided for cell in cells) > 0.97 * len(cells)

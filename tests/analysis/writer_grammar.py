@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
-
-from hypothesis import strategies as st
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Choose(Protocol):
+    """One of some options: ``random.Random.choice``, or hypothesis."""
+
+    def __call__(self, options: Sequence[T], /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Scope:
 class Writing:
     """Draws the code of one function."""
 
-    draw: st.DrawFn
+    choose: Choose
     words: Vocabulary
     names: int = field(default=0)
 
@@ -113,7 +117,7 @@ class Writing:
 
     def pick(self, options: Sequence[T]) -> T:
         """One of ``options``, the first when shrinking."""
-        return self.draw(st.sampled_from(options)) if len(options) > 1 else options[0]
+        return self.choose(options) if len(options) > 1 else options[0]
 
     def do(self, *options: Callable[[], T] | None) -> T:
         """The result of one of ``options`` (None: not available here)."""
@@ -121,7 +125,7 @@ class Writing:
 
     def up_to(self, most: int, least: int = 0) -> int:
         """A small number."""
-        return self.draw(st.integers(least, most))
+        return self.choose(range(least, most + 1))
 
     def fresh(self, stem: str) -> str:
         """A name that nothing else in the function has."""
@@ -258,8 +262,11 @@ class Writing:
             lambda: f"({self._chained(scope, depth - 1)})",
             lambda: f"bool({self.condition(scope, depth - 1)})",
             lambda: self._asked(scope, depth - 1),
-            (lambda: self.pick(self.words.flags)) if self.words.flags and scope.receiver == "self" else None,
+            (lambda: self.pick(self.words.flags)) if self._has_flags(scope) else None,
         )
+
+    def _has_flags(self, scope: Scope) -> bool:
+        return scope.receiver == "self" and any(bool(scope.rooms) or "room" not in flag for flag in self.words.flags)
 
     def _joined(self, scope: Scope, depth: int, word: str) -> str:
         return word.join(self.condition(scope, depth - 1) for _ in range(self.up_to(3, 2)))

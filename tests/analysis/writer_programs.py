@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from textwrap import indent
 
 from hypothesis import strategies as st
 
-from .writer_grammar import Block, Enumeration, Scope, Suite, Vocabulary, rendered
+from .writer_grammar import Block, Choose, Enumeration, Scope, Suite, Vocabulary, rendered
 from .writer_statements import Scripting, leaves
 
 #: Names of members: a failure, a success, then live ones.
@@ -63,19 +64,23 @@ class Program:
         return f"\n{self.source}\n# {self.owner}, {self.flags}"
 
 
-@st.composite
-def enumerations(draw: st.DrawFn) -> Enumeration:
+def enumeration(choose: Choose) -> Enumeration:
     """A status enum with a success, mostly a failure, and one or two live members, in any order."""
-    failure, success, *live = draw(st.sampled_from(_NAMES))
-    kind = draw(st.sampled_from(_KINDS))
-    chosen = [success, *live[: draw(st.integers(1, 2))]]
-    if draw(st.integers(0, 4)) < 4:
+    failure, success, *live = choose(_NAMES)
+    kind = choose(_KINDS)
+    chosen = [success, *live[: choose((1, 2))]]
+    if choose((True, True, True, True, False)):
         chosen.append(failure)
-    members = draw(st.permutations(chosen))
-    step = draw(st.sampled_from((1, 10)))
-    lines = list(_member_lines(kind, members, step, draw(st.integers(0, 1))))
+    members = _shuffled(choose, chosen)
+    step = choose((1, 10))
+    lines = list(_member_lines(kind, members, step, choose((0, 1))))
     header = {"IntEnum": "(enum.IntEnum)", "Enum": "(enum.Enum)", "StrEnum": "(str, enum.Enum)"}.get(kind, "")
     return Enumeration("Poll", kind, tuple(members), f"class Poll{header}:\n" + "".join(f"    {x}\n" for x in lines))
+
+
+def _shuffled(choose: Choose, names: list[str]) -> list[str]:
+    rest = list(names)
+    return [rest.pop(choose(range(len(rest)))) for _ in names]
 
 
 def _member_lines(kind: str, members: list[str], step: int, first: int) -> Iterator[str]:
@@ -141,30 +146,40 @@ _WRITER = Form("def update(self, room, status, urgent=False):", replace(_ROOM, h
 _OVERRIDE = replace(_WRITER, scope=replace(_WRITER.scope, helpers=frozenset({*_FORMS, "super"})))
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> Program:
+def program(choose: Choose) -> Program:
     """A module with a writer."""
-    enum = draw(enumerations())
-    flag = draw(st.sampled_from((None, None, *FLAGS)))
+    enum = enumeration(choose)
+    flag = choose((None, None, *FLAGS))
     words = Vocabulary(enum, ("TERMINAL", "LIVE"), ("MOVES",))
     flagged = words if flag is None else replace(words, flags=(FLAGS[flag],))
     inner = words if flag == "urgent" else flagged
-    owner = draw(st.sampled_from(("Base", "Manager")))
-    writers = {"Base": _written(draw, flagged, _WRITER, 1)}
+    owner = choose(("Base", "Manager"))
+    writers = {"Base": _written(choose, flagged, _WRITER, 1)}
     if owner == "Manager":
-        writers["Manager"] = _written(draw, flagged, _OVERRIDE, 1)
-    helpers = _needed(draw, inner, "".join(writers.values()))
-    source = "".join((_HEAD, enum.source, "\n\n", *_constants(draw, words), *_classes(enum, writers, helpers)))
+        writers["Manager"] = _written(choose, flagged, _OVERRIDE, 1)
+    helpers = _needed(choose, inner, "".join(writers.values()))
+    source = "".join((_HEAD, enum.source, "\n\n", *_constants(choose, words), *_classes(enum, writers, helpers)))
     is_used = flag is not None and FLAGS[flag] in source.replace("urgent=False", "")
     return Program(source, enum, owner, (flag,) if flag is not None and is_used else ())
 
 
-def _needed(draw: st.DrawFn, words: Vocabulary, text: str) -> dict[str, str]:
+def numbered(number: int) -> Program:
+    """Program ``number``, the same one on every machine."""
+    return program(random.Random(number).choice)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """Any program, as hypothesis likes; what it finds, it shrinks."""
+    return program(lambda options: draw(st.sampled_from(options)))
+
+
+def _needed(choose: Choose, words: Vocabulary, text: str) -> dict[str, str]:
     """The helpers that ``text`` calls and those that they call, by name; callers come first in ``_FORMS``."""
     found: dict[str, str] = {}
     for name, form in _FORMS.items():
         if f"{name}(" in text:
-            found[name] = _written(draw, words, form, 0 if name in _FUNCTIONS else 1)
+            found[name] = _written(choose, words, form, 0 if name in _FUNCTIONS else 1)
             text += found[name]
     return found
 
@@ -182,16 +197,16 @@ def _classes(enum: Enumeration, writers: dict[str, str], helpers: dict[str, str]
         yield f"\n\nclass Manager(Base):\n{writers['Manager']}"
 
 
-def _constants(draw: st.DrawFn, words: Vocabulary) -> Iterator[str]:
-    script = Scripting(draw, replace(words, collections=("()",), maps=("{}",)))
+def _constants(choose: Choose, words: Vocabulary) -> Iterator[str]:
+    script = Scripting(choose, replace(words, collections=("()",), maps=("{}",)))
     for name in words.collections:
         yield f"{name} = {script.collection()}\n"
     for name in words.maps:
         yield f"{name} = {script.display(script.collection)}\n"
 
 
-def _written(draw: st.DrawFn, words: Vocabulary, form: Form, depth: int) -> str:
-    script = Scripting(draw, words)
+def _written(choose: Choose, words: Vocabulary, form: Form, depth: int) -> str:
+    script = Scripting(choose, words)
     body = script.block(form.scope, form.depth, 1)
     if form.scope.result != "nothing" and not leaves(body):
         body = (*body, script.result(form.scope, 1))
