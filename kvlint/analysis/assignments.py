@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.calls import Caller
@@ -103,7 +102,7 @@ class Assigner(Caller):
             elif not self.in_worker:
                 ends.append(self._changed(table, ready))
             elif isinstance(owner, ir.Name) and isinstance(table, Known):
-                ends.append(replace(ready, env=ready.env.set(owner.id, Something(not_none=True))))
+                ends.append(ready.within(ready.env.set(owner.id, Something(not_none=True))))
             else:
                 ends.append(ready)
         return ends
@@ -127,19 +126,19 @@ class Assigner(Caller):
                 if isinstance(value, StatusTable):
                     return state
                 # What other names still mean the old table is not followed.
-                return replace(state, stored=UNDECIDED).doubted(self.in_worker)
-            return replace(state, stored=value.value if isinstance(value, Known) else UNDECIDED)
+                return state.storing(UNDECIDED).doubted(self.in_worker)
+            return state.storing(value.value if isinstance(value, Known) else UNDECIDED)
         if self.in_worker:
             return state
         if isinstance(holder, Object) and holder.path is not None:
-            return replace(state, heap=state.heap.set(holder.path + name, self._unaliased(value)))
+            return state.holding(state.heap.set(holder.path + name, self._unaliased(value)))
         return self._poisoned(state) if isinstance(holder, Something) and holder.reaches else state
 
     def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:
         ends = []
         for (old, new), ready in self.evaluate_all((statement.target, statement.value), state, frame):
             if isinstance(old, StatusTable):
-                ends.append(replace(ready, stored=UNDECIDED))
+                ends.append(ready.storing(UNDECIDED))
                 continue
             if isinstance(old, Known) and old.mutable and not self.in_worker:
                 ready = self.forget_mutable(ready)

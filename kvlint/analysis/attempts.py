@@ -11,9 +11,11 @@ from kvlint.analysis.frames import After, Frame, Raised
 from kvlint.analysis.loops import Looper
 from kvlint.analysis.values import (
     EXCEPTION,
+    Causes,
     Item,
     Something,
     State,
+    Value,
     distinct,
 )
 
@@ -23,31 +25,31 @@ _WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "Time
 class Attempter(Looper):
     """Runs ``try`` and ``with``."""
 
-    def _try(self, statement: ir.Try, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+    def _try(self, statement: ir.Try, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         inner = Exits()
         outer = frame.raised
         raised: list[Raised] = []
         caught_after = replace(after, raising=True)
         if self.in_worker and statement.final:
-            caught_after = replace(caught_after, normal=self._can(statement.final, after, state, frame))
+            caught_after = replace(caught_after, normal=self._can(statement.final, after, states[0], frame))
         frame.raised = raised
         outer_handled = frame.handled
         if frame.live is not None:
             frame.handled = frame.live.handlers.get(statement)
         body_after = caught_after
         if self.in_worker and statement.other:
-            body_after = replace(caught_after, normal=self._can(statement.other, caught_after, state, frame))
-        ends = self.block(statement.body, [state], frame, inner, body_after)
+            body_after = replace(caught_after, normal=self._can(statement.other, caught_after, states[0], frame))
+        ends = self.block(statement.body, states, frame, inner, body_after)
         escaping: list[Raised] = []
         frame.handled = outer_handled
         frame.raised = escaping if statement.final else outer
         ends = self.block(statement.other, ends, frame, inner, caught_after)
-        for thrown in _distinct_raised(raised):
-            ends.extend(self._handle(statement, thrown, frame, inner, caught_after, escaping))
+        for (name, causes), thrown in _grouped(raised).items():
+            ends.extend(self._handle(statement, name, causes, thrown, frame, inner, caught_after, escaping))
         frame.raised = outer
         if not statement.final:
-            for thrown in escaping:
-                self.raise_(thrown.name, thrown.state, frame, thrown.causes)
+            for each in escaping:
+                self.raise_(each.name, each.state, frame, each.causes)
             exits.breaks.extend(inner.breaks)
             exits.continues.extend(inner.continues)
             exits.returns.extend(inner.returns)
@@ -57,29 +59,32 @@ class Attempter(Looper):
     def _handle(
         self,
         statement: ir.Try,
-        thrown: Raised,
+        name: str,
+        causes: Causes,
+        thrown: list[State],
         frame: Frame,
         exits: Exits,
         after: After,
         escaping: list[Raised],
     ) -> list[State]:
         ends: list[State] = []
+        deciding = causes or frozenset({EXCEPTION})
         for handler in statement.handlers:
-            caught = _catches(handler, thrown.name)
+            caught = _catches(handler, name)
             if caught is False:
                 continue
-            state = thrown.state
+            states = thrown
             if handler.name is not None and (frame.decisive is None or handler.name in frame.decisive):
-                state = state.bind(handler.name, Something(not_none=True))
-            causes = thrown.causes or frozenset({EXCEPTION})
+                states = [state.bind(handler.name, Something(not_none=True)) for state in states]
             if self.in_worker:
-                state = self._decided(state, causes, handler.at, True, handler.body, statement.body, frame, after)
-            outer_name, frame.caught = frame.caught, thrown.name
-            ends.extend(self._controlled(handler.body, state, causes, frame, exits, after))
+                at, body, rival = handler.at, handler.body, statement.body
+                states = [self._decided(state, deciding, at, True, body, rival, frame, after) for state in states]
+            outer_name, frame.caught = frame.caught, name
+            ends.extend(self._controlled(handler.body, states, deciding, frame, exits, after))
             frame.caught = outer_name
             if caught is True:
                 return ends
-        escaping.append(thrown)
+        escaping.extend(Raised(name, state, causes) for state in thrown)
         return ends
 
     def _finally(
@@ -98,16 +103,18 @@ class Attempter(Looper):
         exits.continues.extend(
             self.block(final, inner.continues, frame, exits, replace(after, normal=after.continuing))
         )
+        returned: dict[Value, list[State]] = {}
         for value, state in inner.returns:
-            for end in self.block(final, [state], frame, exits, replace(after, normal=after.returning)):
+            returned.setdefault(value, []).append(state)
+        for value, states in returned.items():
+            for end in self.block(final, states, frame, exits, replace(after, normal=after.returning)):
                 exits.returns.append((value, end))
-        for thrown in _distinct_raised(escaping):
-            for end in self.block(final, [thrown.state], frame, exits, replace(after, normal=after.raising)):
-                self.raise_(thrown.name, end, frame, thrown.causes)
+        for (name, causes), states in _grouped(escaping).items():
+            for end in self.block(final, states, frame, exits, replace(after, normal=after.raising)):
+                self.raise_(name, end, frame, causes)
         return finished
 
-    def _with(self, statement: ir.With, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
-        states = [state]
+    def _with(self, statement: ir.With, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         swallows: tuple[str, ...] | None = None
         for context, target in statement.items:
             names = _suppressed(context)
@@ -124,11 +131,15 @@ class Attempter(Looper):
             return self.block(statement.body, states, frame, exits, after)
         handler = ir.Handler(swallows, None, (), statement.at)
         attempt = ir.Try(statement.body, (handler,), (), (), statement.at)
-        return [end for before in states for end in self._try(attempt, before, frame, exits, after)]
+        return self._try(attempt, states, frame, exits, after) if states else []
 
 
-def _distinct_raised(raised: list[Raised]) -> list[Raised]:
-    return list(dict.fromkeys(raised))
+def _grouped(raised: list[Raised]) -> dict[tuple[str, Causes], list[State]]:
+    """The distinct states of exceptions, by what was raised and why."""
+    groups: dict[tuple[str, Causes], dict[State, None]] = {}
+    for thrown in raised:
+        groups.setdefault((thrown.name, thrown.causes), {})[thrown.state] = None
+    return {kind: list(states) for kind, states in groups.items()}
 
 
 def _catches(handler: ir.Handler, name: str) -> bool | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from kvlint.analysis import ir
 from kvlint.analysis.assignments import Assigner
 from kvlint.analysis.conclusions import Context
+from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import After, Frame
 from kvlint.analysis.values import (
     Causes,
@@ -40,27 +41,37 @@ class Brancher(Assigner):
     def block(self, block: ir.Block, states: Iterable[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         """Run a block from each of ``states``; returns the states at its end."""
 
-    def _if(self, statement: ir.If, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+    def _if(self, statement: ir.If, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
+        chosen: dict[tuple[bool, Causes], list[State]] = {}
+        for state in states:
+            for value, ready in self.evaluate(statement.test, state, frame):
+                causes = value.causes
+                for answer, end in self.decide(value, ready):
+                    if causes and self.in_worker:
+                        branches = (statement.then, statement.other) if answer else (statement.other, statement.then)
+                        end = self._decided(end, causes, statement.at, answer, *branches, frame, after)
+                    chosen.setdefault((answer, causes), []).append(end)
         ends: list[State] = []
-        for value, ready in self.evaluate(statement.test, state, frame):
-            causes = value.causes
-            for answer, chosen in self.decide(value, ready):
-                branch = statement.then if answer else statement.other
-                if causes and self.in_worker:
-                    rival = statement.other if answer else statement.then
-                    chosen = self._decided(chosen, causes, statement.at, answer, branch, rival, frame, after)
-                ends.extend(self._controlled(branch, chosen, causes, frame, exits, after))
+        for (answer, causes), entering in chosen.items():
+            branch = statement.then if answer else statement.other
+            ends.extend(self._controlled(branch, entering, causes, frame, exits, after))
         return ends
 
     def _controlled(
-        self, block: ir.Block, state: State, causes: Causes, frame: Frame, exits: Exits, after: After
+        self, block: ir.Block, states: list[State], causes: Causes, frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         """Run ``block`` as controlled by a decision on ``causes``."""
-        # What was tested matters to what a helper returns; the outermost frame returns to nobody.
-        tested = state.tested | causes if frame.number else state.tested
-        inside = replace(state, control=state.control | causes, tested=tested)
-        ends = self.block(block, [inside], frame, exits, after)
-        return [replace(end, control=state.control) for end in ends]
+        if not causes:
+            return self.block(block, states, frame, exits, after)
+        by_control: dict[Causes, list[State]] = {}
+        for state in states:
+            # What was tested matters to what a helper returns; the outermost frame returns to nobody.
+            tested = state.tested | causes if frame.number else state.tested
+            by_control.setdefault(state.control, []).append(state.under(state.control | causes, tested))
+        ends: list[State] = []
+        for control, inside in by_control.items():
+            ends.extend(end.under(control, end.tested) for end in self.block(block, inside, frame, exits, after))
+        return ends
 
     def _decided(
         self,
@@ -85,33 +96,33 @@ class Brancher(Assigner):
         """Whether the frame runs a writer: what that refuses to store is its own fault, not a skip of the worker's."""
         return getattr(frame.node, "name", None) in self.subject.writers
 
-    def _match(self, statement: ir.Match, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+    def _match(self, statement: ir.Match, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         ends: list[State] = []
-        for subject, ready in self.evaluate(statement.subject, state, frame):
-            pending = [ready]
-            for case in statement.cases:
-                following: list[State] = []
-                for before in pending:
-                    matched, missed = self._matches(case, subject, before, frame)
-                    causes = subject.causes
-                    for chosen in matched:
-                        if causes and self.in_worker:
-                            rival = tuple(
-                                inner for other in statement.cases if other is not case for inner in other.body
-                            )
-                            chosen = self._decided(chosen, causes, case.at, True, case.body, rival, frame, after)
-                        ends.extend(self._controlled(case.body, chosen, causes, frame, exits, after))
-                    following.extend(missed)
-                pending = distinct(following)
-            ends.extend(pending)
-        return ends
+        pending = [found for state in states for found in self.evaluate(statement.subject, state, frame)]
+        for case in statement.cases:
+            chosen: dict[Causes, list[State]] = {}
+            following: Outcomes = []
+            for subject, before in pending:
+                causes = subject.causes
+                matched, missed = self._matches(case, subject, before, frame)
+                following.extend((subject, state) for state in missed)
+                if causes and self.in_worker:
+                    rival = tuple(inner for other in statement.cases if other is not case for inner in other.body)
+                    matched = [
+                        self._decided(state, causes, case.at, True, case.body, rival, frame, after) for state in matched
+                    ]
+                chosen.setdefault(causes, []).extend(matched)
+            for causes, entering in chosen.items():
+                ends.extend(self._controlled(case.body, entering, causes, frame, exits, after))
+            pending = list(dict.fromkeys(following))
+        return [*ends, *(state for _, state in pending)]
 
     def _matches(self, case: ir.Case, subject: Value, state: State, frame: Frame) -> tuple[list[State], list[State]]:
         matched: list[State] = []
         missed: list[State] = []
         for answer, ready in self._pattern(case.pattern, subject, state, frame):
             if not answer:
-                missed.append(replace(ready, env=state.env))
+                missed.append(ready.within(state.env))
                 continue
             if case.guard is None:
                 matched.append(ready)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach
@@ -15,7 +14,6 @@ from kvlint.analysis.values import (
     STATUS,
     UNDECIDED,
     BoundCall,
-    Env,
     Field,
     Item,
     Key,
@@ -67,7 +65,7 @@ class Effects(Evaluator):
         key = values[0] if values else NONE
         default = values[1] if len(values) > 1 else named.get("default", NONE)
         if name in {"get", "pop", "setdefault"} and values and not self.is_room(key):
-            changed = state if name == "get" or self._is_other_room(key) else replace(state, stored=UNDECIDED)
+            changed = state if name == "get" or self._is_other_room(key) else state.storing(UNDECIDED)
             return [(Something(undecided=not self._is_other_room(key)), changed)]
         match name:
             case "get" | "pop" | "setdefault" if values:
@@ -98,7 +96,7 @@ class Effects(Evaluator):
             case _:
                 if self.in_worker:
                     return [(Something(frozenset({STATUS})), state)]
-                return [(Something(undecided=True), replace(state, stored=UNDECIDED))]
+                return [(Something(undecided=True), state.storing(UNDECIDED))]
 
     def _read_status(self, name: str, key: Value, default: Value, count: int, state: State, frame: Frame) -> Outcomes:
         if state.stored is UNDECIDED:
@@ -184,9 +182,9 @@ class Effects(Evaluator):
             case _ if not self.in_worker:
                 return self.forget_mutable(state)
             case ir.Attribute(owner=ir.Name(id=name)):
-                return replace(state, env=state.env.set(name, Something(not_none=True)))
+                return state.within(state.env.set(name, Something(not_none=True)))
             case ir.Attribute(owner=ir.Attribute(name=name)):
-                return replace(state, heap=state.heap.set(name, Something(not_none=True)))
+                return state.holding(state.heap.set(name, Something(not_none=True)))
             case _:
                 return state
 
@@ -249,7 +247,7 @@ class Effects(Evaluator):
 
     def _poisoned(self, state: State) -> State:
         """The state after code that may have written the status."""
-        return replace(state, stored=UNDECIDED, heap=Env())
+        return state.poisoned()
 
     def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
         if frame.raised is not None and not _is_bystander(expression):

@@ -17,7 +17,6 @@ from kvlint.analysis.values import (
     UNKNOWN,
     BoundCall,
     Causes,
-    Env,
     Field,
     Global,
     Item,
@@ -419,7 +418,7 @@ class Evaluator(ABC):
             if not self.in_worker:
                 results.append((result, self._any_number_of_times(expression, state, after)))
                 continue
-            results.append((result, replace(after, env=state.env)))
+            results.append((result, after.within(state.env)))
             if after.stored != state.stored or after.trace != state.trace:
                 results.append((result, state))
         return results
@@ -432,8 +431,8 @@ class Evaluator(ABC):
                 if isinstance(inner, ir.Bind):
                     env = env.set(inner.name, Something(undecided=True))
         changed = once.stored != before.stored or once.heap != before.heap or once.trace != before.trace
-        after = replace(before, env=env)
-        return replace(after, stored=UNDECIDED, heap=Env()).note(uncertain=True) if changed else after
+        after = before.within(env)
+        return after.poisoned().note(uncertain=True) if changed else after
 
     # -- subscripts -----------------------------------------------------------
 
@@ -507,16 +506,16 @@ class Evaluator(ABC):
     def store(self, key: Value, value: Value, state: State) -> State:
         """The state after the status of the room was stored."""
         if not self.is_room(key):
-            return state if self._is_other_room(key) else replace(state, stored=UNDECIDED)
+            return state if self._is_other_room(key) else state.storing(UNDECIDED)
         value = self.constant(value)
         stored: Stored = value.value if isinstance(value, Known) else UNDECIDED
-        return replace(state, stored=stored)
+        return state.storing(stored)
 
     def remove(self, key: Value, state: State) -> State:
         """The state after the room was removed from the status table."""
         if not self.is_room(key):
-            return state if self._is_other_room(key) else replace(state, stored=UNDECIDED)
-        return replace(state, stored=ABSENT, trace=replace(state.trace, cleared=True))
+            return state if self._is_other_room(key) else state.storing(UNDECIDED)
+        return state.storing(ABSENT).note(cleared=True)
 
     def removed_from(self, table: str, at: ast.AST, state: State) -> State:
         """The state after the room was removed from the room table ``table``."""
@@ -539,7 +538,7 @@ class Evaluator(ABC):
             value = env.get(name)
             if isinstance(value, Known) and value.mutable:
                 env = env.set(name, self._unaliased(value))
-        return replace(state, env=env)
+        return state.within(env)
 
     # -- exceptions and calls -------------------------------------------------
 

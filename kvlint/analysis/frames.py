@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.values import Causes, Env, State
@@ -58,4 +58,4 @@ class Frame:
 def forget(state: State, live: frozenset[str], receiver: str | None) -> State:
     """``state`` with every local that is not ``live`` unknown."""
     env = state.env.keep(live, receiver)
-    return state if env is state.env else replace(state, env=env)
+    return state if env is state.env else state.within(env)

@@ -13,6 +13,8 @@ from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import Frame, Raised
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
+    EMPTY,
+    NO_CAUSES,
     UNDECIDED,
     UNKNOWN,
     Env,
@@ -89,11 +91,11 @@ class Inliner(Effects):
         if bound is None:
             self.raise_("TypeError", state, frame)
             return []
-        started = replace(state, env=Env(bound), control=frozenset(), tested=frozenset())
+        started = state.within(Env(bound)).under(NO_CAUSES, NO_CAUSES)
         outcomes, thrown = self._run_once(function, started, frame)
         ends = [*(after for _, after in outcomes), *(each.state for each in thrown)]
         if not touches and any(_is_guess(after, started) for after in ends):
-            started = replace(started, heap=Env())
+            started = started.holding(EMPTY)
             # What it raises stays a guess; one that never returns has no result either.
             outcomes = [(computed_from([*arguments, *named.values()]), started)] if outcomes else []
         for each in thrown:
@@ -160,7 +162,7 @@ class Inliner(Effects):
             names = {part.id for part in walk.subexpressions(default) if isinstance(part, ir.Name)}
             if names & frame.locals:
                 return Something(undecided=True, reaches=True)
-            state = replace(state, env=Env())
+            state = state.within(EMPTY)
         ((value, _), *_) = self.evaluate(default, state, frame) or [(UNKNOWN, state)]
         return UNKNOWN if isinstance(value, Known) and value.mutable and not self.in_worker else value
 
@@ -189,15 +191,16 @@ class Inliner(Effects):
         inner = self._within(callee, env, frame)
         for name, value in bound.items():
             env = env.set(name, value)
-        outcomes, thrown = self._run_once(function, replace(state, env=env, tested=frozenset()), inner)
+        outcomes, thrown = self._run_once(function, state.within(env).under(state.control, NO_CAUSES), inner)
         env = state.env if self.in_worker else self.forget_mutable(state).env
         for name in function.shared:
             env = env.set(name, Something(undecided=True))
-        before = replace(state, env=env)
+        before = state.within(env)
         for each in thrown:
             self.throw(replace(each, state=_returned(each.state, before)), frame)
         return [
-            (value, replace(_returned(after, before), tested=state.tested | after.tested)) for value, after in outcomes
+            (value, _returned(after, before).under(before.control, state.tested | after.tested))
+            for value, after in outcomes
         ]
 
     def _within(self, callee: Local, env: Env, caller: Frame) -> Frame:
@@ -230,4 +233,4 @@ def _is_guess(after: State, before: State) -> bool:
 
 def _returned(after: State, caller: State) -> State:
     """``after`` back in the caller: its own locals, what the callee did to everything else."""
-    return replace(after, env=caller.env, control=caller.control, tested=caller.tested)
+    return State(after.stored, caller.env, after.heap, after.trace, caller.control, caller.tested)

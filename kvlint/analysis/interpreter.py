@@ -64,18 +64,27 @@ class Interpreter(Attempter):
         for index, statement in enumerate(block):
             if not current:
                 return []
-            here = after
             if self.in_worker:
-                context = self._context(current[0], frame)
-                here = replace(after, normal=self.reach.can(block, after, context, index + 1))
-            frame.after_call = here.normal
-            current = distinct(end for state in current for end in self.statement(statement, state, frame, exits, here))
+                ends: list[State] = []
+                for alike in _by_items(current):
+                    here = self._after(block, index + 1, alike[0], frame, after)
+                    frame.after_call = here.normal
+                    ends.extend(self.statement(statement, alike, frame, exits, here))
+                current = distinct(ends)
+            else:
+                frame.after_call = after.normal
+                current = distinct(self.statement(statement, current, frame, exits, after))
             if frame.live is not None and statement in frame.live.after:
                 live = frame.live.after[statement]
                 current = distinct(forget(state, live, frame.receiver) for state in current)
             if len(current) > MAX_STATES:
                 current = distinct(self._coarse(state) for state in current)
         return current
+
+    def _after(self, block: ir.Block, start: int, state: State, frame: Frame, after: After) -> After:
+        """``after`` for the statement before ``start``: what can follow it in ``block`` counts."""
+        normal = self.reach.can(block, after, self._context(state, frame), start)
+        return after if normal is after.normal else replace(after, normal=normal)
 
     def _coarse(self, state: State) -> State:
         """A state without what it knows of plain values: fewer states, never a wrong one."""
@@ -87,15 +96,32 @@ class Interpreter(Attempter):
                 env = env.set(name, Something(value.causes, undecided))
         for name in list(heap.names()):
             heap = heap.set(name, Something(undecided=True))
-        return replace(state, env=env, heap=heap)
+        return state.within(env).holding(heap)
 
-    def statement(  # noqa: C901
-        self, statement: ir.Statement, state: State, frame: Frame, exits: Exits, after: After
+    def statement(
+        self, statement: ir.Statement, states: list[State], frame: Frame, exits: Exits, after: After
     ) -> list[State]:
-        """Run one statement; returns the states in which control reaches the next one."""
-        self.steps += 1
+        """Run one statement from each of ``states``; returns the states in which control reaches the next one."""
+        self.steps += len(states)
         if self.steps > _MAX_STEPS:
             raise GaveUp(f"more than {_MAX_STEPS} steps")
+        match statement:
+            case ir.If():
+                return self._if(statement, states, frame, exits, after)
+            case ir.While():
+                return self._while(statement, states, frame, exits, after)
+            case ir.For():
+                return self._for(statement, states, frame, exits, after)
+            case ir.Try():
+                return self._try(statement, states, frame, exits, after)
+            case ir.With():
+                return self._with(statement, states, frame, exits, after)
+            case ir.Match():
+                return self._match(statement, states, frame, exits, after)
+            case _:
+                return [end for state in states for end in self._simple(statement, state, frame, exits)]
+
+    def _simple(self, statement: ir.Simple, state: State, frame: Frame, exits: Exits) -> list[State]:  # noqa: C901 - one arm a kind
         match statement:
             case ir.Evaluate(value=value):
                 return [end for _, end in self.evaluate(value, state, frame)]
@@ -107,18 +133,6 @@ class Interpreter(Attempter):
                 ]
             case ir.Update():
                 return self._update(statement, state, frame)
-            case ir.If():
-                return self._if(statement, state, frame, exits, after)
-            case ir.While():
-                return self._while(statement, state, frame, exits, after)
-            case ir.For():
-                return self._for(statement, state, frame, exits, after)
-            case ir.Try():
-                return self._try(statement, state, frame, exits, after)
-            case ir.With():
-                return self._with(statement, state, frame, exits, after)
-            case ir.Match():
-                return self._match(statement, state, frame, exits, after)
             case ir.Return(value=value):
                 ready = _leaving(state, statement.at, frame)
                 for result, end in [(NONE, ready)] if value is None else self.evaluate(value, ready, frame):
@@ -166,6 +180,17 @@ class Interpreter(Attempter):
             name = frame.caught
         for _, end in self.evaluate(value, state, frame):
             self.raise_(name, end, frame, end.tested)
+
+
+def _by_items(states: list[State]) -> Iterable[list[State]]:
+    """``states`` grouped by the variables that hold a work item: what they can conclude depends on those."""
+    first = states[0].env.items
+    if all(state.env.items == first for state in states):
+        return (states,)
+    groups: dict[frozenset[str], list[State]] = {}
+    for state in states:
+        groups.setdefault(state.env.items, []).append(state)
+    return groups.values()
 
 
 def _leaving(state: State, at: ast.AST, frame: Frame) -> State:

@@ -361,25 +361,8 @@ class Forget:
     at: ast.AST
 
 
-Statement = (
-    Assign
-    | Update
-    | Evaluate
-    | If
-    | While
-    | For
-    | Try
-    | With
-    | Return
-    | Raise
-    | Break
-    | Continue
-    | Delete
-    | Assert
-    | Match
-    | Define
-    | Forget
-)
+Simple = Assign | Update | Evaluate | Return | Raise | Break | Continue | Delete | Assert | Define | Forget
+Statement = Simple | If | While | For | Try | With | Match
 Block = tuple[Statement, ...]
 
 

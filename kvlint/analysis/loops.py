@@ -49,7 +49,7 @@ class Looper(Brancher):
         """The states in which rounds of served loops ended."""
         return []
 
-    def _while(self, statement: ir.While, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+    def _while(self, statement: ir.While, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         def enter(current: State) -> tuple[list[State], list[State]]:
             inside: list[State] = []
             outside: list[State] = []
@@ -59,20 +59,23 @@ class Looper(Brancher):
             return inside, outside
 
         if statement.at in self.served:
-            return self._serve(enter, statement.body, state, frame, exits)
-        return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
+            return self._serve(enter, statement.body, states, frame, exits)
+        return self._loop(enter, statement.body, statement.other, states, frame, exits, after)
 
     def _serve(
         self,
         enter: Callable[[State], tuple[list[State], list[State]]],
         body: ir.Block,
-        state: State,
+        states: list[State],
         frame: Frame,
         exits: Exits,
     ) -> list[State]:
         """One round of a served loop for every status that may be stored when it starts."""
-        taken = state.trace.taken
-        starts = [replace(state, stored=stored, trace=Trace(taken=taken)) for stored in self.subject.stored_values]
+        starts = distinct(
+            state.storing(stored).traced(Trace(taken=state.trace.taken))
+            for state in states
+            for stored in self.subject.stored_values
+        )
         inside: list[State] = []
         outside: list[State] = []
         for start in starts:
@@ -85,18 +88,21 @@ class Looper(Brancher):
         exits.returns.extend(inner.returns)
         return distinct([*outside, *inner.breaks])
 
-    def _for(self, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After) -> list[State]:
+    def _for(self, statement: ir.For, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
+        entering: dict[Value, list[State]] = {}
+        for state in states:
+            for value, ready in self.evaluate(statement.iterable, state, frame):
+                entering.setdefault(self._iterated(self.constant(value)), []).append(ready)
         ends: list[State] = []
-        for iterable, ready in self.evaluate(statement.iterable, state, frame):
-            iterable = self._iterated(self.constant(iterable))
+        for iterable, before in entering.items():
             if isinstance(iterable, Known) and isinstance(iterable.value, tuple):
                 items: tuple[Value, ...] = tuple(Known(item, iterable.causes) for item in iterable.value)
-                ends.extend(self._unrolled(items, iterable.causes, statement, ready, frame, exits, after))
+                ends.extend(self._unrolled(items, iterable.causes, statement, before, frame, exits, after))
                 continue
             if isinstance(iterable, Several):
-                ends.extend(self._unrolled(iterable.items, iterable.causes, statement, ready, frame, exits, after))
+                ends.extend(self._unrolled(iterable.items, iterable.causes, statement, before, frame, exits, after))
                 continue
-            ends.extend(self._for_unknown(iterable, statement, ready, frame, exits, after))
+            ends.extend(self._for_unknown(iterable, statement, before, frame, exits, after))
         return ends
 
     def _iterated(self, value: Value) -> Value:
@@ -121,15 +127,16 @@ class Looper(Brancher):
         items: tuple[Value, ...],
         causes: Causes,
         statement: ir.For,
-        state: State,
+        states: list[State],
         frame: Frame,
         exits: Exits,
         after: After,
     ) -> list[State]:
+        current = states
         if not items and causes and self.in_worker:
-            state = self._decided(state, causes, statement.at, False, (), statement.body, frame, after)
+            at, body = statement.at, statement.body
+            current = [self._decided(state, causes, at, False, (), body, frame, after) for state in states]
         inner = Exits(returns=exits.returns)
-        current = [state]
         for item in items:
             here = replace(after, breaking=after.normal, continuing=True)
             started = [end for before in current for end in self.assign(statement.target, item, before, frame)]
@@ -139,7 +146,7 @@ class Looper(Brancher):
         return [*finished, *inner.breaks]
 
     def _for_unknown(
-        self, iterable: Value, statement: ir.For, state: State, frame: Frame, exits: Exits, after: After
+        self, iterable: Value, statement: ir.For, states: list[State], frame: Frame, exits: Exits, after: After
     ) -> list[State]:
         element: Value = Item() if isinstance(iterable, Item) else self.part_of(self.computed((iterable,)))
         undecided = isinstance(element, Something) and element.undecided
@@ -153,33 +160,34 @@ class Looper(Brancher):
 
         if statement.at in self.served:
             element = Item()
-            return self._serve(enter, statement.body, state, frame, exits)
-        return self._loop(enter, statement.body, statement.other, state, frame, exits, after)
+            return self._serve(enter, statement.body, states, frame, exits)
+        return self._loop(enter, statement.body, statement.other, states, frame, exits, after)
 
     def _loop(
         self,
         enter: Callable[[State], tuple[list[State], list[State]]],
         body: ir.Block,
         other: ir.Block,
-        state: State,
+        states: list[State],
         frame: Frame,
         exits: Exits,
         after: After,
     ) -> list[State]:
         """Run a loop to a fixed point; ``enter`` gives the states that go round and those that stop."""
         inner = Exits(returns=exits.returns)
-        again = after.normal or (self.in_worker and self.reach.block_concludes(body, self._context(state, frame)))
+        again = after.normal or (self.in_worker and self.reach.block_concludes(body, self._context(states[0], frame)))
         here = replace(after, normal=again, breaking=after.normal, continuing=again)
         seen: set[State] = set()
-        frontier = [state]
+        frontier = states
+        most = MAX_STATES + len(states)
         stopped: list[State] = []
         for round_number in range(_MAX_ROUNDS):
             fresh = [current for current in frontier if current not in seen]
             seen.update(fresh)
             if not fresh:
                 break
-            if round_number == _MAX_ROUNDS - 1 or len(seen) > MAX_STATES:
-                stopped.extend(replace(current, stored=UNDECIDED).doubted(self.in_worker) for current in fresh)
+            if round_number == _MAX_ROUNDS - 1 or len(seen) > most:
+                stopped.extend(current.storing(UNDECIDED).doubted(self.in_worker) for current in fresh)
                 break
             entering: list[State] = []
             for current in fresh:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kvlint.analysis import ir
@@ -312,9 +312,9 @@ class Trace:
     """What has happened on the way to a state.
 
     ``taken``: a work item was received; ``handed``: it was passed to somebody
-    else; ``cleared``: the room's status was removed here, whatever was stored afterwards; ``wrote``: the
-    failure was written here; ``uncertain``: a branch on an undecided value was
-    taken.
+    else; ``cleared``: the room's status was removed here, whatever was stored
+    afterwards; ``uncertain``: a branch on an undecided value was taken;
+    ``removals`` are those from room tables.
     """
 
     taken: bool = False
@@ -325,34 +325,94 @@ class Trace:
     removals: frozenset[Removal] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+START: Final = Trace()
+
+
 class State:
     """One abstract state: the room's stored status, local variables, own attributes, and the trace.
 
     ``control`` are the causes of the enclosing branches of this frame, ``tested``
-    of all branches this frame has taken.
+    of all branches this frame has taken.  Immutable; runs make hundreds of
+    thousands of them, hence no dataclass: the hash is kept, and a changed copy
+    costs a call.
     """
 
-    stored: Stored
-    env: Env = EMPTY
-    heap: Env = EMPTY
-    trace: Trace = field(default_factory=Trace)
-    control: Causes = NO_CAUSES
-    tested: Causes = NO_CAUSES
+    __slots__ = ("_hash", "control", "env", "heap", "stored", "tested", "trace")
+
+    def __init__(
+        self,
+        stored: Stored,
+        env: Env = EMPTY,
+        heap: Env = EMPTY,
+        trace: Trace = START,
+        control: Causes = NO_CAUSES,
+        tested: Causes = NO_CAUSES,
+    ) -> None:
+        self.stored = stored
+        self.env = env
+        self.heap = heap
+        self.trace = trace
+        self.control = control
+        self.tested = tested
+        self._hash = hash((stored, env, heap, trace, control, tested))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, State)
+            and self._hash == other._hash
+            and self.stored == other.stored
+            and self.env == other.env
+            and self.heap == other.heap
+            and self.trace == other.trace
+            and self.control == other.control
+            and self.tested == other.tested
+        )
+
+    def storing(self, stored: Stored) -> State:
+        """This state with another status stored."""
+        return State(stored, self.env, self.heap, self.trace, self.control, self.tested)
+
+    def within(self, env: Env) -> State:
+        """This state with other local variables."""
+        return State(self.stored, env, self.heap, self.trace, self.control, self.tested)
+
+    def holding(self, heap: Env) -> State:
+        """This state with other attributes."""
+        return State(self.stored, self.env, heap, self.trace, self.control, self.tested)
+
+    def traced(self, trace: Trace) -> State:
+        """This state after something else happened."""
+        return State(self.stored, self.env, self.heap, trace, self.control, self.tested)
+
+    def under(self, control: Causes, tested: Causes) -> State:
+        """This state under other branches."""
+        if control == self.control and tested == self.tested:
+            return self
+        return State(self.stored, self.env, self.heap, self.trace, control, tested)
 
     def bind(self, name: str, value: Value) -> State:
         """This state with a local variable set."""
         if isinstance(value, Known) and self.control:
             value = with_causes(value, self.control)
-        return replace(self, env=self.env.set(name, value))
+        env = self.env.set(name, value)
+        return self if env is self.env else self.within(env)
+
+    def poisoned(self) -> State:
+        """This state after code that may have written the status and any attribute."""
+        return State(UNDECIDED, self.env, EMPTY, self.trace, self.control, self.tested)
 
     def doubted(self, in_worker: bool) -> State:
         """This state after a branch on an undecided value; on a worker's paths both ways are simply followed."""
-        return self if in_worker else self.note(uncertain=True)
+        return self if in_worker or self.trace.uncertain else self.note(uncertain=True)
 
     def note(self, **changes: object) -> State:
         """This state with fields of its trace changed."""
-        return replace(self, trace=replace(self.trace, **changes))  # type: ignore[arg-type]
+        return self.traced(replace(self.trace, **changes))  # type: ignore[arg-type]
 
 
 def distinct(states: Iterable[State]) -> list[State]:

@@ -178,8 +178,9 @@ class ClassInfo:
                         pass
             for node in self.module.nodes_of(method):
                 match node:
-                    case ast.Assign(targets=[ast.Attribute(attr=name)], value=value) | ast.AnnAssign(
-                        target=ast.Attribute(attr=name), value=ast.expr() as value
+                    case (
+                        ast.Assign(targets=[ast.Attribute(attr=name)], value=value)
+                        | ast.AnnAssign(target=ast.Attribute(attr=name), value=ast.expr() as value)
                     ):
                         if _is_new_container(value):
                             found[name].remove(False)
