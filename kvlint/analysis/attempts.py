@@ -17,6 +17,7 @@ from kvlint.analysis.values import (
     State,
     Value,
     distinct,
+    joined,
 )
 
 _WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "TimeoutError", "Timeout", "ShutDown"})
@@ -44,7 +45,7 @@ class Attempter(Looper):
         frame.handled = outer_handled
         frame.raised = escaping if statement.final else outer
         ends = self.block(statement.other, ends, frame, inner, caught_after)
-        for (name, causes), thrown in _grouped(raised).items():
+        for (name, causes), thrown in _grouped(raised, self.in_worker).items():
             ends.extend(self._handle(statement, name, causes, thrown, frame, inner, caught_after, escaping))
         frame.raised = outer
         if not statement.final:
@@ -109,7 +110,7 @@ class Attempter(Looper):
         for value, states in returned.items():
             for end in self.block(final, states, frame, exits, replace(after, normal=after.returning)):
                 exits.returns.append((value, end))
-        for (name, causes), states in _grouped(escaping).items():
+        for (name, causes), states in _grouped(escaping, self.in_worker).items():
             for end in self.block(final, states, frame, exits, replace(after, normal=after.raising)):
                 self.raise_(name, end, frame, causes)
         return finished
@@ -134,12 +135,13 @@ class Attempter(Looper):
         return self._try(attempt, states, frame, exits, after) if states else []
 
 
-def _grouped(raised: list[Raised]) -> dict[tuple[str, Causes], list[State]]:
+def _grouped(raised: list[Raised], in_worker: bool) -> dict[tuple[str, Causes], list[State]]:
     """The distinct states of exceptions, by what was raised and why."""
-    groups: dict[tuple[str, Causes], dict[State, None]] = {}
+    groups: dict[tuple[str, Causes], list[State]] = {}
     for thrown in raised:
-        groups.setdefault((thrown.name, thrown.causes), {})[thrown.state] = None
-    return {kind: list(states) for kind, states in groups.items()}
+        groups.setdefault((thrown.name, thrown.causes), []).append(thrown.state)
+    simplified = joined if in_worker else distinct
+    return {kind: simplified(states) for kind, states in groups.items()}
 
 
 def _catches(handler: ir.Handler, name: str) -> bool | None:

@@ -23,6 +23,7 @@ from kvlint.analysis.values import (
     Object,
     Something,
     State,
+    Trace,
     Value,
     computed_from,
 )
@@ -106,7 +107,12 @@ class Inliner(Effects):
         return list(dict.fromkeys(results))
 
     def _run_once(self, function: ir.Function, started: State, frame: Frame) -> tuple[Outcomes, tuple[Raised, ...]]:
-        """Run a body, or repeat what the same call in the same state did before."""
+        """Run a body, or repeat what the same call in the same state did before.
+
+        What happened before the call does not change what happens in it, so it is added afterwards.
+        """
+        before = started.trace
+        started = started.traced(Trace(taken=before.taken))
         within = (frame.after_call, frame.caught, frame.raised is None, self.depth, frame.enclosing)
         key = (function, started, frame.defined_in, within)
         known = self._calls.get(key)
@@ -123,7 +129,16 @@ class Inliner(Effects):
             if self.in_worker and self._only_fails(started, outcomes):
                 thrown = tuple(replace(each, state=each.state.note(handed=True)) for each in thrown)
             known = self._calls[key] = (outcomes, thrown)
-        return known
+        outcomes, thrown = known
+        if before == started.trace:
+            return known
+        return (
+            [(value, after.traced(_continued(before, after.trace))) for value, after in outcomes],
+            tuple(
+                Raised(each.name, each.state.traced(_continued(before, each.state.trace)), each.causes)
+                for each in thrown
+            ),
+        )
 
     def _only_fails(self, started: State, outcomes: Outcomes) -> bool:
         """Whether all that a call does to a live room is to fail it: when it raises, the end has been tried."""
@@ -229,6 +244,18 @@ def _is_guess(after: State, before: State) -> bool:
     """Whether something on the way from ``before`` to ``after`` could not be decided."""
     lost = after.stored is UNDECIDED and before.stored is not UNDECIDED
     return lost or after.trace.uncertain > before.trace.uncertain
+
+
+def _continued(before: Trace, after: Trace) -> Trace:
+    """``before``, then what happened in a call that began with nothing but its ``taken``."""
+    return Trace(
+        after.taken,
+        before.handed or after.handed,
+        before.cleared or after.cleared,
+        before.uncertain or after.uncertain,
+        before.skip or after.skip,
+        before.removals | after.removals,
+    )
 
 
 def _returned(after: State, caller: State) -> State:

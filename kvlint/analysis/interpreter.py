@@ -23,6 +23,7 @@ from kvlint.analysis.values import (
     State,
     computed_from,
     distinct,
+    joined,
     with_causes,
 )
 
@@ -70,7 +71,7 @@ class Interpreter(Attempter):
                     here = self._after(block, index + 1, alike[0], frame, after)
                     frame.after_call = here.normal
                     ends.extend(self.statement(statement, alike, frame, exits, here))
-                current = distinct(ends)
+                current = joined(ends)
             else:
                 frame.after_call = after.normal
                 current = distinct(self.statement(statement, current, frame, exits, after))

@@ -419,3 +419,35 @@ def distinct(states: Iterable[State]) -> list[State]:
     """``states`` without repetitions, in order."""
     listed = list(states)
     return listed if len(listed) < 2 else list(dict.fromkeys(listed))
+
+
+def joined(states: Iterable[State]) -> list[State]:
+    """``states`` of a worker's paths without those that another one stands for, in order.
+
+    Neither what was removed nor whether the item was handed over decides how a
+    path goes on.  Of states that differ in nothing else, one is enough: it has
+    the removals of all, and has handed the item over only if all have.
+    """
+    listed = list(states)
+    if len(listed) < 2:
+        return listed
+    kept: dict[object, State] = {}
+    for state in listed:
+        trace = state.trace
+        key = (
+            state.stored,
+            state.env,
+            state.heap,
+            state.control,
+            state.tested,
+            trace.skip,
+            trace.taken,
+            trace.cleared,
+            trace.uncertain,
+        )
+        other = kept.setdefault(key, state)
+        if other is not state and other.trace != trace:
+            removals = other.trace.removals | trace.removals
+            handed = other.trace.handed and trace.handed
+            kept[key] = other.traced(replace(trace, removals=removals, handed=handed))
+    return list(kept.values())
