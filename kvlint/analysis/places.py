@@ -71,14 +71,16 @@ class Place:
     @cached_property
     def body(self) -> tuple[ast.AST, ...]:
         """Every node of the function, nested functions left out."""
-        found: list[ast.AST] = []
-        pending: list[ast.AST] = list(reversed(self.node.body))
-        while pending:
-            current = pending.pop()
-            found.append(current)
-            if not isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                pending.extend(reversed(list(ast.iter_child_nodes(current))))
-        return tuple(found)
+        return self.module.body_of(self.node)
+
+    @cached_property
+    def nested(self) -> dict[str, Function]:
+        """The functions that the function's body defines, by name."""
+        found: dict[str, Function] = {}
+        for node in self.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(node.name, node)
+        return found
 
     @cached_property
     def _bindings(self) -> tuple[dict[str, list[ast.expr]], dict[str, ast.expr]]:
@@ -266,9 +268,8 @@ def target_of(place: Place, callee: ast.expr) -> Place | None:
             current: Place | None = place
             index = place_index(world, place.module)
             while current is not None:
-                for node in current.body:
-                    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-                        return index.get(node)
+                if name in current.nested:
+                    return index.get(current.nested[name])
                 current = current.outer
             bound = place.module.names.get(name)
             return index.get(bound) if isinstance(bound, ast.FunctionDef | ast.AsyncFunctionDef) else None

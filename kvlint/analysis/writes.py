@@ -63,24 +63,32 @@ def writes_in(world: World, module: Module) -> tuple[Write, ...]:
 
 
 def _writes_of(place: Place) -> Iterator[Write]:
-    around = surroundings(place)
     is_writer = _is_writer(place)
     for node in place.body:
-        here = around.get(node, Surroundings())
         match node:
             case ast.Call():
                 call = _writer_call(place, node)
                 if call is not None:
                     writer, status, room = call
+                    here = place_surroundings(place, node)
                     members = possible_members(place, status, writer.subject.enum, here.guards)
                     yield Write(node, place, writer.subject, writer, members, room, here.locks, here.guards)
                 elif not is_writer:
-                    yield from _store_call(place, node, here)
+                    yield from _store_call(place, node)
             case ast.Assign(targets=targets, value=value) if not is_writer:
                 for target in targets:
-                    yield from _store(place, node, target, value, here)
+                    yield from _store(place, node, target, value)
             case _:
                 pass
+
+
+def place_surroundings(place: Place, node: ast.AST) -> Surroundings:
+    """What holds at ``node`` in ``place``; found for the whole function the first time it is asked for."""
+    key = ("surroundings", place)
+    known = place.world.memo.get(key)
+    if not isinstance(known, dict):
+        known = place.world.memo[key] = surroundings(place)
+    return known.get(node) or Surroundings()
 
 
 def _is_writer(place: Place) -> bool:
@@ -124,22 +132,26 @@ def _argument(writer: Writer, call: ast.Call, name: str) -> ast.expr | None:
     return None
 
 
-def _store(place: Place, node: ast.AST, target: ast.expr, value: ast.expr, here: Surroundings) -> Iterator[Write]:
+def _store(place: Place, node: ast.AST, target: ast.expr, value: ast.expr) -> Iterator[Write]:
     if isinstance(target, ast.Attribute):
         for subject in attribute_subjects(place.world, place.module):
+            if target.attr != subject.attribute:
+                continue
+            here = place_surroundings(place, node)
             members = possible_members(place, value, subject.enum, here.guards)
-            if target.attr == subject.attribute and members:
+            if members:
                 yield Write(node, place, subject, None, members, None, here.locks, here.guards)
         return
     if not isinstance(target, ast.Subscript):
         return
     found = _table_of(place, target.value)
     if found is not None:
+        here = place_surroundings(place, node)
         members = possible_members(place, value, found.enum, here.guards)
         yield Write(node, place, found, None, members, target.slice, here.locks, here.guards)
 
 
-def _store_call(place: Place, call: ast.Call, here: Surroundings) -> Iterator[Write]:
+def _store_call(place: Place, call: ast.Call) -> Iterator[Write]:
     match call:
         case ast.Call(func=ast.Attribute(value=owner, attr="__setitem__"), args=[key, value]):
             pairs = [(key, value)]
@@ -149,6 +161,7 @@ def _store_call(place: Place, call: ast.Call, here: Surroundings) -> Iterator[Wr
             return
     found = _table_of(place, owner)
     if found is not None:
+        here = place_surroundings(place, call)
         for key, value in pairs:
             members = possible_members(place, value, found.enum, here.guards)
             yield Write(call, place, found, None, members, key, here.locks, here.guards)
