@@ -95,7 +95,7 @@ class Reach:
     ) -> bool:
         interesting = {subject.attribute, *subject.writers} | self._tables | _DYNAMIC
         receiver = receiver or (receiver_name(node) if owner is not None else None)
-        for part in module.nodes_of(node):
+        for part in module.nodes_of(node, ast.Attribute, ast.Name, ast.Call):
             if isinstance(part, ast.Attribute) and part.attr in interesting:
                 return True
             if isinstance(part, ast.Name) and part.id in interesting:
@@ -139,7 +139,7 @@ class Reach:
         if key not in self._memo:
             self._memo[key] = False
             receiver = receiver_name(method.node)
-            for part in method.owner.module.nodes_of(method.node):
+            for part in method.owner.module.nodes_of(method.node, ast.Call):
                 match part:
                     case ast.Call(func=ast.Attribute(attr=name)) if name in QUEUE_CALLS | ITEM_CONCLUSIONS | LIST_CALLS:
                         self._memo[key] = True

@@ -567,13 +567,16 @@ def _aliases(cls: ClassInfo, table: str) -> frozenset[str]:
     known = cls.world.memo.get(key)
     if not isinstance(known, frozenset):
         known = cls.world.memo[key] = frozenset(
-            name for entry in cls.family() for method in entry.methods.values() for name in _aliases_in(method, table)
+            name
+            for entry in cls.family()
+            for method in entry.methods.values()
+            for name in _aliases_in(entry, method, table)
         )
     return known
 
 
-def _aliases_in(method: ast.AST, table: str) -> Iterator[str]:
-    for node in ast.walk(method):
+def _aliases_in(cls: ClassInfo, method: ast.AST, table: str) -> Iterator[str]:
+    for node in cls.module.nodes_of(method, ast.Assign, ast.AnnAssign):
         match node:
             case ast.Assign(targets=targets, value=value):
                 names = [target.attr for target in targets if isinstance(target, ast.Attribute)]

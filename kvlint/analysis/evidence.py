@@ -68,7 +68,7 @@ def enums_in(world: World, module: Module) -> tuple[StatusEnum, ...]:
     if key not in world.memo:
         found: dict[StatusEnum, None] = {}
         tried: set[str] = set()
-        for node in module.nodes:
+        for node in module.nodes_of_kind(ast.ClassDef, ast.Attribute):
             if isinstance(node, ast.ClassDef):
                 enum = status_enum_of(class_info(world, module, node)) if _is_constant_class(node) else None
                 if enum is not None:
@@ -111,7 +111,7 @@ def table_evidence(cls: ClassInfo) -> tuple[tuple[str, StatusEnum], ...]:
 
 
 def _evidence_in(cls: ClassInfo, node: Function) -> Iterator[tuple[str, StatusEnum]]:
-    for part in cls.module.nodes_of(node):
+    for part in cls.module.nodes_of(node, ast.Assign, ast.AnnAssign, ast.Call):
         for attribute, _, value in table_stores(part):
             enum = _enum_of_value(cls, node, value)
             if enum is not None:
@@ -184,7 +184,7 @@ def _enum_of_value(cls: ClassInfo, node: Function, value: ast.expr) -> StatusEnu
         if enum is not None:
             return enum
     for name in sorted(names):
-        for assigned in assigned_in(node, name):
+        for assigned in assigned_in(cls.module, node, name):
             if assigned is not value:
                 for part in ast.walk(assigned):
                     enum = enum_of_parameter(cls, node, part.id) if isinstance(part, ast.Name) else None
@@ -193,9 +193,9 @@ def _enum_of_value(cls: ClassInfo, node: Function, value: ast.expr) -> StatusEnu
     return None
 
 
-def assigned_in(node: Function, name: str) -> Iterator[ast.expr]:
+def assigned_in(module: Module, node: Function, name: str) -> Iterator[ast.expr]:
     """What a function assigns to a local variable."""
-    for part in ast.walk(node):
+    for part in module.nodes_of(node, ast.Assign, ast.NamedExpr):
         match part:
             case ast.Assign(targets=targets, value=value) if any(
                 isinstance(target, ast.Name) and target.id == name for target in targets
@@ -223,7 +223,7 @@ def position_of(node: Function, name: str) -> int:
 
 def compared_with(cls: ClassInfo, node: Function, name: str) -> StatusEnum | None:
     """The status enum whose members a function compares a parameter with."""
-    for part in cls.module.nodes_of(node):
+    for part in cls.module.nodes_of(node, ast.Compare, ast.Match):
         if isinstance(part, ast.Compare):
             sides = [part.left, *part.comparators]
             if any(isinstance(side, ast.Name) and side.id == name for side in sides):
@@ -258,7 +258,7 @@ def calls_of(cls: ClassInfo, method: str) -> list[tuple[ast.Call, list[tuple[int
     memo = cls.world.memo
     if key not in memo:
         index: dict[str, list[tuple[ast.Call, list[tuple[int | str, ast.expr]]]]] = {}
-        for node in cls.module.nodes:
+        for node in cls.module.nodes_of_kind(ast.Call):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 arguments: list[tuple[int | str, ast.expr]] = list(enumerate(node.args))
                 arguments.extend((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
@@ -271,7 +271,7 @@ def calls_of(cls: ClassInfo, method: str) -> list[tuple[ast.Call, list[tuple[int
 def own_stores(method: Method) -> Iterator[tuple[str, ast.expr]]:
     """(attribute, value) of every ``self.attribute = value`` in a method."""
     receiver = receiver_name(method.node)
-    for part in method.owner.module.nodes_of(method.node):
+    for part in method.owner.module.nodes_of(method.node, ast.Assign):
         match part:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)], value=value):
                 if owner == receiver:

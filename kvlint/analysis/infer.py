@@ -111,7 +111,7 @@ def attribute_subjects(world: World, module: Module) -> tuple[Subject, ...]:
     key = ("attribute subjects", module)
     if key not in world.memo:
         found: dict[tuple[str, StatusEnum], set[str]] = {}
-        for node in module.nodes:
+        for node in module.nodes_of_kind(ast.Assign):
             match node:
                 case ast.Assign(targets=[ast.Attribute(attr=attribute)], value=value):
                     named = member_named(world, module, value)

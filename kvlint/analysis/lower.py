@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kvlint.analysis import ir
 from kvlint.semantics.hierarchy import parameters
-from kvlint.semantics.module import Function
+from kvlint.semantics.module import Function, statements_in
 from kvlint.semantics.world import World
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -30,7 +30,10 @@ def lower_function(node: Function | ast.Lambda) -> ir.Function:
         body: ir.Block = (ir.Return(lower_expression(node.body), node),)
         return _function("<lambda>", node, body, frozenset(), False)
     shared = frozenset(
-        name for inner in ast.walk(node) if isinstance(inner, ast.Global | ast.Nonlocal) for name in inner.names
+        name
+        for inner in statements_in(node.body)
+        if isinstance(inner, ast.Global | ast.Nonlocal)
+        for name in inner.names
     )
     return _function(node.name, node, lower_block(node.body), shared, _yields(node.body))
 

@@ -21,7 +21,7 @@ from kvlint.semantics.world import Symbol, World, dotted_name
 
 def spelled(world: World, module: Module, enum: StatusEnum) -> str | None:
     """How ``module`` names the enum's class (``KVPoll``, ``base.KVPoll``), None where it does not."""
-    for node in module.nodes:
+    for node in module.nodes_of_kind(ast.Attribute):
         if isinstance(node, ast.Attribute):
             found = member_named(world, module, node)
             if found is not None and found[0] is enum:

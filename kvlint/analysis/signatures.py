@@ -24,7 +24,7 @@ from kvlint.semantics.hierarchy import (
     annotation_class,
     parameters,
 )
-from kvlint.semantics.module import Function
+from kvlint.semantics.module import Function, Module
 
 
 def writer_names(cls: ClassInfo, subject: Subject) -> set[str]:
@@ -34,34 +34,35 @@ def writer_names(cls: ClassInfo, subject: Subject) -> set[str]:
     if override is not None and override.writer is not None:
         names.add(override.writer)
     methods = [method for method in methods_of(cls) if len(parameters(method.node)) >= 3]
-    names |= {method.node.name for method in methods if _stores_parameter(method.node, subject)}
+    names |= {method.node.name for method in methods if _stores_parameter(method, subject)}
     while True:
         more = {
             method.node.name
             for method in methods
-            if method.node.name not in names and _passes_on(method.node, names, subject, method.owner)
+            if method.node.name not in names and _passes_on(method, names, subject)
         }
         if not more:
             return names
         names |= more
 
 
-def _stores_parameter(node: Function, subject: Subject) -> bool:
+def _stores_parameter(method: Method, subject: Subject) -> bool:
+    module, node = method.owner.module, method.node
     own = {argument.arg for argument in parameters(node)[1:]}
-    for part in ast.walk(node):
-        aliased = _aliased_store(node, part, subject)
+    for part in module.nodes_of(node, ast.Assign, ast.Call):
+        aliased = _aliased_store(module, node, part, subject)
         stores = [(key, value) for attribute, key, value in table_stores(part) if attribute == subject.attribute]
         for key, value in stores if aliased is None else [aliased]:
-            if isinstance(key, ast.Name) and key.id in own and _depends_on(node, value, own - {key.id}):
+            if isinstance(key, ast.Name) and key.id in own and _depends_on(module, node, value, own - {key.id}):
                 return True
     return False
 
 
-def _aliased_store(node: Function, part: ast.AST, subject: Subject) -> tuple[ast.expr, ast.expr] | None:
+def _aliased_store(module: Module, node: Function, part: ast.AST, subject: Subject) -> tuple[ast.expr, ast.expr] | None:
     """``table = self.statuses; table[key] = value``."""
     match part:
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=key)], value=value):
-            for assigned in assigned_in(node, name):
+            for assigned in assigned_in(module, node, name):
                 if isinstance(assigned, ast.Attribute) and assigned.attr == subject.attribute:
                     return key, value
         case _:
@@ -69,22 +70,23 @@ def _aliased_store(node: Function, part: ast.AST, subject: Subject) -> tuple[ast
     return None
 
 
-def _depends_on(node: Function, value: ast.expr, names: set[str]) -> bool:
+def _depends_on(module: Module, node: Function, value: ast.expr, names: set[str]) -> bool:
     """Whether ``value`` is computed from, or chosen by a test of, one of the parameters ``names``."""
     mentioned = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
     if mentioned & names:
         return True
     for name in mentioned:
-        for assigned in assigned_in(node, name):
+        for assigned in assigned_in(module, node, name):
             if {part.id for part in ast.walk(assigned) if isinstance(part, ast.Name)} & names:
                 return True
     return False
 
 
-def _passes_on(node: Function, names: set[str], subject: Subject, cls: ClassInfo) -> bool:
+def _passes_on(method: Method, names: set[str], subject: Subject) -> bool:
+    cls, node = method.owner, method.node
     own = {argument.arg for argument in parameters(node)[1:]}
     receiver = receiver_name(node)
-    for part in ast.walk(node):
+    for part in cls.module.nodes_of(node, ast.Call):
         match part:
             case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in names:
                 on_self = isinstance(owner, ast.Name) and owner.id == receiver
@@ -116,7 +118,7 @@ def is_primary(cls: ClassInfo, method: Method, subject: Subject) -> bool:
     """Whether a method stores the status itself or overrides one that does."""
     if subject.kind == "attribute":
         return method.node.name in subject.writers
-    if _stores_parameter(method.node, subject):
+    if _stores_parameter(method, subject):
         return True
     above = method.owner.lookup(method.node.name, after=method.owner)
     return above is not None and is_primary(cls, above, subject)
@@ -137,9 +139,9 @@ def signature_of(method: Method, subject: Subject) -> Signature | None:
         return None
     candidates = set(named[1:])
     status = _status_parameter(owner, node, candidates, subject)
-    room = _key_parameter(node, subject, candidates)
+    room = _key_parameter(method, subject, candidates)
     if status is None:
-        status = _stored_parameter(node, subject, candidates - {room} if room else candidates)
+        status = _stored_parameter(method, subject, candidates - {room} if room else candidates)
     if status is None:
         # An override that only passes its parameters on takes them in the order of what it overrides.
         above = owner.lookup(node.name, after=owner)
@@ -164,9 +166,9 @@ def _same_place(named: list[str], names: list[str], wanted: str | None) -> str |
     return named[index] if index < len(named) else None
 
 
-def _key_parameter(node: Function, subject: Subject, candidates: set[str]) -> str | None:
+def _key_parameter(method: Method, subject: Subject, candidates: set[str]) -> str | None:
     """The parameter used as a key of the status table."""
-    for part in ast.walk(node):
+    for part in method.owner.module.nodes_of(method.node, ast.Assign, ast.Call, ast.Subscript, ast.Compare):
         for attribute, key, _ in table_stores(part):
             if attribute == subject.attribute and isinstance(key, ast.Name) and key.id in candidates:
                 return key.id
@@ -186,8 +188,8 @@ def _key_parameter(node: Function, subject: Subject, candidates: set[str]) -> st
     return None
 
 
-def _stored_parameter(node: Function, subject: Subject, candidates: set[str]) -> str | None:
-    for part in ast.walk(node):
+def _stored_parameter(method: Method, subject: Subject, candidates: set[str]) -> str | None:
+    for part in method.owner.module.nodes_of(method.node, ast.Assign, ast.Call):
         for attribute, _, value in table_stores(part):
             if attribute == subject.attribute:
                 for inner in ast.walk(value):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kvlint.semantics.module import Function, Module
+from kvlint.semantics.module import Function, Module, statements_in
 from kvlint.semantics.world import External, Symbol, World, dotted_name
 
 # Bases outside the tree that define nothing a status protocol could inherit.
@@ -149,7 +149,7 @@ class ClassInfo:
         found: set[str] = set()
         for method in self.methods.values():
             named = parameters(method)
-            for node in ast.walk(method):
+            for node in self.module.nodes_of(method, ast.Attribute):
                 match node:
                     case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store() | ast.Del()):
                         if named and owner == named[0].arg:
@@ -170,13 +170,13 @@ class ClassInfo:
         """For each attribute that the class's methods set, whether each value is a new built-in container."""
         found: dict[str, list[bool]] = {}
         for method in self.methods.values():
-            for node in self.module.nodes_of(method):
+            for node in self.module.nodes_of(method, ast.Attribute):
                 match node:
                     case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
                         found.setdefault(name, []).append(False)
                     case _:
                         pass
-            for node in self.module.nodes_of(method):
+            for node in self.module.nodes_of(method, ast.Assign, ast.AnnAssign):
                 match node:
                     case (
                         ast.Assign(targets=[ast.Attribute(attr=name)], value=value)
@@ -201,7 +201,7 @@ class ClassInfo:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 _note(found, statement.target.id, annotation_class(statement.annotation))
         for method in self.methods.values():
-            _note_attribute_types(self.module, method, found)
+            _note_attribute_types(method, found)
         return found
 
     def attribute_class(self, name: str) -> ClassInfo | None:
@@ -222,7 +222,7 @@ class ClassInfo:
         names = [argument.arg for argument in parameters(constructor)]
         return {
             node.targets[0].attr: names.index(node.value.id) - 1
-            for node in self.module.nodes_of(constructor)
+            for node in self.module.nodes_of(constructor, ast.Assign)
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Attribute)
             and isinstance(node.value, ast.Name)
@@ -295,7 +295,7 @@ def classes_of(world: World, module: Module) -> tuple[ClassInfo, ...]:
     key = ("classes", module)
     known = world.memo.get(key)
     if not isinstance(known, tuple):
-        nodes = [node for node in module.nodes if isinstance(node, ast.ClassDef)]
+        nodes = [node for node in statements_in(module.tree.body) if isinstance(node, ast.ClassDef)]
         nodes.sort(key=lambda node: node.lineno)
         known = world.memo[key] = tuple(class_info(world, module, node) for node in nodes)
     return known
@@ -337,11 +337,11 @@ def _constructions(world: World, module: Module) -> dict[str, list[_Construction
     known = world.memo.get(key)
     if not isinstance(known, dict):
         found: dict[str, list[_Construction]] = {}
-        for holder in module.nodes:
+        for holder in statements_in(module.tree.body):
             if isinstance(holder, ast.ClassDef):
                 for method in holder.body:
                     if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
-                        for node in module.nodes_of(method):
+                        for node in module.nodes_of(method, ast.Call):
                             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                                 entry = (holder, node.args, method.args.args[0].arg)
                                 found.setdefault(node.func.id, []).append(entry)
@@ -391,13 +391,13 @@ def _note(found: dict[str, str], name: str, dotted: str | None) -> None:
         found.setdefault(name, dotted)
 
 
-def _note_attribute_types(module: Module, method: Function, found: dict[str, str]) -> None:
+def _note_attribute_types(method: Function, found: dict[str, str]) -> None:
     named = parameters(method)
     if not named:
         return
     receiver = named[0].arg
     annotated = {argument.arg: annotation_class(argument.annotation) for argument in named}
-    for node in module.nodes_of(method):
+    for node in statements_in(method.body):
         match node:
             case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == receiver:
                 _note(found, attr, annotation_class(node.annotation))
