@@ -11,7 +11,6 @@ from kvlint.analysis.conclusions import receiver_name
 from kvlint.analysis.effects import BYSTANDERS, flattened
 from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import Frame
-from kvlint.analysis.inert import UNSEEN
 from kvlint.analysis.inlining import MAX_DEPTH, Inliner
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.values import (
@@ -37,6 +36,9 @@ from kvlint.semantics.constants import enum_info
 from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import Symbol
+
+# Builtins that run or change what no analysis sees.
+_UNSEEN = frozenset({"exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
 
 
 class Caller(Inliner):
@@ -222,7 +224,7 @@ class Caller(Inliner):
                 return [(above, state)]
         if callee.dotted in {"getattr", "setattr", "delattr"} and values:
             return self._dynamic(callee.dotted, values, state)
-        if callee.dotted in UNSEEN and not self.in_worker:
+        if callee.dotted in _UNSEEN and not self.in_worker:
             return [(Something(undecided=True, reaches=True), self._poisoned(state))]
         if not expression.spread and (not named or callee.dotted in {"max", "min"}):
             try:

@@ -201,7 +201,7 @@ class Effects(Evaluator):
         name = _called_name(expression)
         if self.in_worker:
             state = self._hand_over(name, values, state)
-            if not is_bystander(expression):
+            if not _is_bystander(expression):
                 given = any(isinstance(value, Item) and not value.part for value in flattened(values))
                 on_item = isinstance(callee, BoundCall) and isinstance(callee.owner, Item)
                 whole = on_item and not callee.owner.part  # type: ignore[union-attr]
@@ -209,7 +209,7 @@ class Effects(Evaluator):
                 unseen = isinstance(callee, Object) and callee.cls.lookup(name) is None
                 if given or whole or told or unseen or self._is_hook_call(callee, name):
                     state = state.note(handed=True)
-        elif not is_bystander(expression) and self._reaches_status(callee, values):
+        elif not _is_bystander(expression) and self._reaches_status(callee, values):
             state = self._poisoned(state)
         # Raised after the effect: a call that ought to conclude the room and fails has been tried.
         if not _never_raises(callee, name, values):
@@ -250,7 +250,7 @@ class Effects(Evaluator):
         return state.poisoned()
 
     def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
-        if frame.raised is not None and not is_bystander(expression):
+        if frame.raised is not None and not _is_bystander(expression):
             self.raise_("?", state, frame)
 
 
@@ -271,8 +271,7 @@ def _called_name(expression: ir.Call) -> str:
             return ""
 
 
-def is_bystander(expression: ir.Call) -> bool:
-    """Whether a call is of a logger or the like, which takes nothing over."""
+def _is_bystander(expression: ir.Call) -> bool:
     callee = expression.callee
     while isinstance(callee, ir.Attribute):
         if callee.name.lstrip("_") in BYSTANDERS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from kvlint.analysis import ir
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.values import Causes, Env, State
 from kvlint.semantics.hierarchy import ClassInfo
@@ -51,7 +50,6 @@ class Frame:
     volatile: frozenset[str] = frozenset()  # those that nested functions may bind again
     enclosing: tuple[tuple[int, Env], ...] = ()  # activations whose locals the code sees, outermost first
     decisive: frozenset[str] | None = None  # the locals to follow, None: all
-    inert: frozenset[ir.Statement] = frozenset()  # statements to step over
     live: Liveness | None = None  # which of them are still read, None: all
     handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
     receiver: str | None = None  # the variable that holds the object the method runs on

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 
-from kvlint.analysis import ir, walk
+from kvlint.analysis import ir
 from kvlint.analysis.attempts import Attempter
 from kvlint.analysis.branches import Exits
 from kvlint.analysis.decisive import assigned_names, decisive_names
 from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import After, Frame, GaveUp, forget
-from kvlint.analysis.inert import Inertness, names_of_none
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.values import (
@@ -45,7 +43,6 @@ class Interpreter(Attempter):
         frame.volatile = frame.volatile | function.shared
         if self.in_worker:
             frame.decisive, frame.live = decisive, live
-            frame.inert = self._inert(function, decisive, frame)
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
         ends = self.block(function.body, [state], frame, exits, after)
         return list(dict.fromkeys([*exits.returns, *((NONE, end) for end in ends)]))
@@ -58,22 +55,6 @@ class Interpreter(Attempter):
             self.world.memo[key] = known
         return known
 
-    def _inert(self, function: ir.Function, decisive: frozenset[str], frame: Frame) -> frozenset[ir.Statement]:
-        known = self._stepped_over.get(function)
-        if known is None:
-            inertness = Inertness(frame.module, decisive, names_of_none(function), self._matters)
-            statements = walk.statements(function.body)
-            known = frozenset(statement for statement in statements if inertness.statement(statement))
-            self._stepped_over[function] = known
-        return known
-
-    @cached_property
-    def _stepped_over(self) -> dict[ir.Function, frozenset[ir.Statement]]:
-        return {}
-
-    def _matters(self, attribute: str) -> bool:
-        return attribute == self.subject.attribute or self.reach.follows(attribute)
-
     def followed(self, function: ir.Function) -> frozenset[str]:
         """The locals of ``function`` that can matter on a worker's path."""
         return self._facts(function)[0]
@@ -84,8 +65,6 @@ class Interpreter(Attempter):
         for index, statement in enumerate(block):
             if not current:
                 return []
-            if statement in frame.inert:
-                continue
             if self.in_worker:
                 ends: list[State] = []
                 for alike in _by_items(current):

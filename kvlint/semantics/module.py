@@ -183,12 +183,11 @@ class _Order:
     bodies: dict[ast.AST, list[ast.AST]]
 
 
-# Contexts and operators say nothing that their parents do not say.
-_MARKS = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
-_KINDS = frozenset(
+# Nodes that say nothing their parents do not say.
+_MARKS = frozenset(
     kind
-    for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, _MARKS)
+    for base in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+    for kind in (base, *base.__subclasses__())
 )
 
 
@@ -223,12 +222,11 @@ def _in_order(tree: ast.Module) -> _Order:
 def _children(node: ast.AST) -> list[ast.AST]:
     """The children of a node in source order, without marks; faster than ``ast.iter_child_nodes``."""
     found: list[ast.AST] = []
-    # The parser sets the fields in the order of the grammar; positions, which come after them, are no nodes.
-    for value in vars(node).values():
-        kind = value.__class__
-        if kind is list:
-            found.extend([child for child in value if child.__class__ in _KINDS])
-        elif kind in _KINDS:
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found.extend([child for child in value if isinstance(child, ast.AST) and child.__class__ not in _MARKS])
+        elif isinstance(value, ast.AST) and value.__class__ not in _MARKS:
             found.append(value)
     return found
 
