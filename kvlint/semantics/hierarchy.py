@@ -222,7 +222,7 @@ class ClassInfo:
         names = [argument.arg for argument in parameters(constructor)]
         return {
             node.targets[0].attr: names.index(node.value.id) - 1
-            for node in self.module.nodes_of(constructor, ast.Assign)
+            for node in statements_in(constructor.body)
             if isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Attribute)
             and isinstance(node.value, ast.Name)
