@@ -85,6 +85,10 @@ class World:
             self._unread[path] = data
             return failure
 
+    def has_parsed(self, path: str) -> bool:
+        """Whether the file at ``path`` was read and is a Python module."""
+        return isinstance(self._modules.get(path), Module)
+
     def neighbours(self, module: Module, names: frozenset[str]) -> tuple[str, ...]:
         """Other Python files in the module's folder and in the folders beside it that mention one of ``names``."""
         found = self._disk.neighbours(module.path, names)
@@ -97,6 +101,9 @@ class World:
         Returns the contents of files (None for one that could not be read) and
         the questions asked of the disk.  As what is known of a module is shared,
         this may hold what only other modules needed, but it never lacks anything.
+
+        Raises RecursionError where a file was nested too deeply for the stack
+        that was left, so that another run may see more.
         """
         contents: dict[str, bytes | None] = {}
         asked = Asked()
@@ -106,6 +113,8 @@ class World:
             if current in contents or current not in self._modules:
                 continue
             known = self._modules[current]
+            if isinstance(known, UnreadableSource) and isinstance(known.__cause__, RecursionError | MemoryError):
+                raise RecursionError(str(known))
             contents[current] = known.source.data if isinstance(known, Module) else self._unread[current]
             if current in self._asked:
                 asked.add(self._asked[current])
