@@ -149,7 +149,7 @@ class ClassInfo:
         found: set[str] = set()
         for method in self.methods.values():
             named = parameters(method)
-            for node in ast.walk(method):
+            for node in self.module.nodes_of(method):
                 match node:
                     case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store() | ast.Del()):
                         if named and owner == named[0].arg:
