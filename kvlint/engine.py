@@ -81,11 +81,19 @@ def check_source(path: str, data: bytes, config: Config) -> Report:
     return _report((target,), [outcome_of_source(FileCheck(config, {target.path: data}), target.path, data)], ())
 
 
-def outcome_of_source(check_file: FileCheck, path: str, data: bytes) -> Outcome:
-    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``, text test included."""
-    if is_candidate(data, check_file.config.protocol):
-        return check_file.check(path)
-    return check_file.check_comments(path, data) if may_name_codes(data) else Outcome(path)
+def outcome_of_source(check_file: FileCheck, path: str, data: bytes, results: Results | None = None) -> Outcome:
+    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``, text test included.
+
+    ``results`` are for files whose content is ``data`` on disk as well.
+    """
+    is_promising = is_candidate(data, check_file.config.protocol)
+    if not is_promising and not may_name_codes(data):
+        return Outcome(path)
+    if results is None:
+        return check_file.check(path) if is_promising else check_file.check_comments(path, data)
+    if (known := results.find(path, data)) is not None:
+        return known
+    return results.check(check_file, path) if is_promising else results.check_comments(check_file, path, data)
 
 
 class AnalysisCrashed(KvlintError):

@@ -157,7 +157,7 @@ def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tupl
             open_definitions.append((node, len(nodes)))
             pending.append(None)
         nodes.append(node)
-        for name in _child_fields(node.__class__):
+        for name in _child_fields(type(node)):
             value = getattr(node, name, None)
             if value.__class__ is list:
                 pending += [child for child in reversed(value) if isinstance(child, ast.AST)]

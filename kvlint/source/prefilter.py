@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from kvlint.config import ProtocolOverride
 from kvlint.protocol import FAILURE_WORDS, SUCCESS_WORDS
+
+if TYPE_CHECKING:
+    from kvlint.config import ProtocolOverride
 
 
 def _spellings(word: str) -> Iterator[str]:
