@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from kvlint.diagnostics import Location, Span
 from kvlint.source.prefilter import is_candidate
@@ -131,17 +131,13 @@ def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     return frozenset(changed | {name for name, count in bound.items() if count > 1})
 
 
-@cache
-def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(name for name in reversed(kind._fields) if name not in _MARKS)
-
-
 def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tuple[int, int]]]:
     """All nodes in source order, and for each definition where its nodes begin and end in that order.
 
     One walk a module: every question about the nodes of a function is a slice of
     it.  With `ast.iter_child_nodes` it would take four times as long.
     """
+    fields: dict[type, list[str]] = {}
     nodes: list[ast.AST] = []
     open_definitions: list[tuple[ast.AST, int]] = []
     extents: dict[ast.AST, tuple[int, int]] = {}
@@ -157,7 +153,10 @@ def _in_order(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, tupl
             open_definitions.append((node, len(nodes)))
             pending.append(None)
         nodes.append(node)
-        for name in _child_fields(type(node)):
+        kind = type(node)
+        if kind not in fields:
+            fields[kind] = [name for name in reversed(kind._fields) if name not in _MARKS]
+        for name in fields[kind]:
             value = getattr(node, name, None)
             if value.__class__ is list:
                 pending += [child for child in reversed(value) if isinstance(child, ast.AST)]
