@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kvlint.commands.cache import cache
 from kvlint.commands.check import check
 from kvlint.commands.demo import demo
 from kvlint.commands.fix import fix
@@ -41,7 +42,7 @@ def cli() -> None:
     """Find and repair failure states that get lost in KV-cache transfer backends."""
 
 
-for _command in (check, fix, inspect, rule, demo):
+for _command in (check, fix, inspect, rule, demo, cache):
     cli.add_command(_command)
 
 

@@ -7,8 +7,6 @@ Keys stand in ``[tool.kvlint]`` of a ``pyproject.toml`` or at the top of a
 from __future__ import annotations
 
 import os
-import tomllib
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -136,6 +134,9 @@ def _table(file: str) -> dict[str, Any] | None:
     if not _is_own(file) and b"kvlint" not in data:
         # Somebody else's file: its mistakes are not ours to report.
         return None
+    # Few projects configure kvlint, and every run would wait for the parser.
+    import tomllib
+
     try:
         document = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -166,6 +167,8 @@ def _refuse_unknown(file: str, table: dict[str, Any], kind: type[msgspec.Struct]
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in table:
         if key not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(key.replace("_", "-"), known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "the keys are " + ", ".join(known)
             raise ConfigError(f"{file}: unknown key {key!r}{where}; {hint}")

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding, Location
 from kvlint.file_check import FileCheck, Outcome, crash_of
-from kvlint.processes import check_files, worth_starting
+from kvlint.processes import check_files, collecting_rarely, worth_starting
 from kvlint.report.model import Crash, FileCounts, Inspected, Inspection, Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target, one_line
 from kvlint.source.prefilter import is_candidate, may_name_codes
 from kvlint.source.text import UnreadableSource, read_bytes
+
+if TYPE_CHECKING:
+    from kvlint.cache.results import Results
 
 #: Called with the number of candidates done and their total.
 Progress = Callable[[int, int], None]
@@ -29,10 +33,15 @@ Diagnose = Callable[[Mapping[str, bytes]], Report]
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """Targets after the text test: what to analyse (path, size), what to read for its comments, what is unreadable."""
+    """Targets after the text test.
 
+    What is known from an earlier run, what to analyse (path, size), whose
+    comments to look at (path, content), and what is unreadable.
+    """
+
+    known: tuple[Outcome, ...]
     candidates: tuple[tuple[str, int], ...]
-    comments: tuple[str, ...]
+    comments: tuple[tuple[str, bytes], ...]
     unreadable: tuple[UnreadableSource, ...]
 
 
@@ -52,12 +61,17 @@ def check_targets(
     warnings: tuple[str, ...] = (),
     jobs: int | None = None,
     progress: Progress | None = None,
+    results: Results | None = None,
 ) -> Report:
-    """Check files that were found already; ``warnings`` come first among the report's."""
-    scan = _scan(targets, config)
+    """Check files that were found already; ``warnings`` come first among the report's.
+
+    ``results`` spare the analysis of files for which it holds what an earlier
+    run found, and keeps what this one finds.
+    """
+    scan = _scan(targets, config, results=results)
     check_file = FileCheck(config)
-    outcomes = _outcomes_besides(scan, check_file)
-    outcomes += _analyse(scan.candidates, check_file, jobs, progress)
+    outcomes = _outcomes_besides(scan, check_file, results)
+    outcomes += _analyse(scan.candidates, check_file, jobs, progress, results)
     return _report(targets, outcomes, warnings)
 
 
@@ -67,11 +81,19 @@ def check_source(path: str, data: bytes, config: Config) -> Report:
     return _report((target,), [outcome_of_source(FileCheck(config, {target.path: data}), target.path, data)], ())
 
 
-def outcome_of_source(check_file: FileCheck, path: str, data: bytes) -> Outcome:
-    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``, text test included."""
-    if is_candidate(data, check_file.config.protocol):
-        return check_file.check(path)
-    return check_file.check_comments(path) if may_name_codes(data) else Outcome(path)
+def outcome_of_source(check_file: FileCheck, path: str, data: bytes, results: Results | None = None) -> Outcome:
+    """What ``check_file`` makes of the file at absolute ``path``, whose content is ``data``, text test included.
+
+    ``results`` are for files whose content is ``data`` on disk as well.
+    """
+    is_promising = is_candidate(data, check_file.config.protocol)
+    if not is_promising and not may_name_codes(data):
+        return Outcome(path)
+    if results is None:
+        return check_file.check(path) if is_promising else check_file.check_comments(path, data)
+    if (known := results.find(path, data)) is not None:
+        return known
+    return results.check(check_file, path) if is_promising else results.check_comments(check_file, path, data)
 
 
 class AnalysisCrashed(KvlintError):
@@ -98,7 +120,7 @@ def diagnoser(
     def diagnose(overlay: Mapping[str, bytes]) -> Report:
         check_file = FileCheck(config, {**(base or {}), **overlay})
         outcomes = _outcomes_besides(scan, check_file)
-        outcomes += _analyse(scan.candidates, check_file, jobs, None)
+        outcomes += _analyse(scan.candidates, check_file, jobs)
         return _report(targets, outcomes, ())
 
     return diagnose
@@ -126,42 +148,61 @@ def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] =
     return Inspection(tuple(sorted(files, key=lambda file: file.display)), tuple(sorted(warnings)), _by_path(crashes))
 
 
-def _scan(targets: Iterable[Target], config: Config, base: Mapping[str, bytes] | None = None) -> _Scan:
-    candidates, comments, unreadable = [], [], []
+def _scan(
+    targets: Iterable[Target],
+    config: Config,
+    base: Mapping[str, bytes] | None = None,
+    results: Results | None = None,
+) -> _Scan:
+    known, candidates, comments, unreadable = [], [], [], []
     for target in targets:
         try:
             data = base[target.path] if base and target.path in base else read_bytes(target.path)
         except OSError as error:
             unreadable.append(UnreadableSource(target.path, f"cannot be read: {error.strerror or error}"))
             continue
-        if is_candidate(data, config.protocol):
+        is_promising = is_candidate(data, config.protocol)
+        if not is_promising and not may_name_codes(data):
+            continue
+        if results is not None and (outcome := results.find(target.path, data)) is not None:
+            known.append(outcome)
+        elif is_promising:
             candidates.append((target.path, len(data)))
-        elif may_name_codes(data):
-            comments.append(target.path)
-    return _Scan(tuple(candidates), tuple(comments), tuple(unreadable))
+        else:
+            comments.append((target.path, data))
+    return _Scan(tuple(known), tuple(candidates), tuple(comments), tuple(unreadable))
 
 
-def _outcomes_besides(scan: _Scan, check_file: FileCheck) -> list[Outcome]:
+def _outcomes_besides(scan: _Scan, check_file: FileCheck, results: Results | None = None) -> list[Outcome]:
     """The outcomes of the files that need no analysis."""
-    outcomes = [check_file.unreadable(failure.path, failure) for failure in scan.unreadable]
-    return outcomes + [check_file.check_comments(path) for path in scan.comments]
+    outcomes = [*scan.known, *(check_file.unreadable(failure.path, failure) for failure in scan.unreadable)]
+    for path, data in scan.comments:
+        if results is None:
+            outcomes.append(check_file.check_comments(path, check_file.overlay.get(path, data)))
+        else:
+            outcomes.append(results.check_comments(check_file, path, data))
+    return outcomes
 
 
 def _analyse(
     candidates: Sequence[tuple[str, int]],
     check_file: FileCheck,
     jobs: int | None,
-    progress: Progress | None,
+    progress: Progress | None = None,
+    results: Results | None = None,
 ) -> Iterator[Outcome]:
     workers = worth_starting(candidates, jobs)
     if workers > 1:
-        outcomes = check_files(candidates, check_file, workers)
+        outcomes = check_files(candidates, check_file, workers, None if results is None else results.folder)
+    elif results is not None:
+        outcomes = (results.check(check_file, path) for path, _ in candidates)
     else:
         outcomes = (check_file.check(path) for path, _ in candidates)
-    for done, outcome in enumerate(outcomes, start=1):
-        if progress is not None:
-            progress(done, len(candidates))
-        yield outcome
+    with collecting_rarely():
+        for done, outcome in enumerate(outcomes, start=1):
+            if progress is not None:
+                progress(done, len(candidates))
+            yield outcome
 
 
 def _report(targets: Sequence[Target], outcomes: Sequence[Outcome], warnings: tuple[str, ...]) -> Report:

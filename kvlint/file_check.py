@@ -19,7 +19,7 @@ from kvlint.registry import Rule, known_codes, rule_of, selected
 from kvlint.report.model import Crash
 from kvlint.source.ignore import Patterns
 from kvlint.source.suppressions import NamedCode, Suppressions
-from kvlint.source.text import SourceText, UnreadableSource, read_source
+from kvlint.source.text import SourceText, UnreadableSource, decode, read_source
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
@@ -89,10 +89,10 @@ class FileCheck:
             # A defect of ours must cost neither the other files nor the user's trust: it is reported, never skipped.
             return Outcome(path, failed=True, crash=crash_of(path, error))
 
-    def check_comments(self, path: str) -> Outcome:
-        """Look at the noqa comments of a file that no rule can report in."""
+    def check_comments(self, path: str, data: bytes) -> Outcome:
+        """Look at the noqa comments of the file at ``path`` with content ``data``, in which no rule can report."""
         try:
-            return self._silence(read_source(path, self.overlay), (), self._rules_for(path), parsed=False)
+            return self._silence(decode(path, data), (), self._rules_for(path), parsed=False)
         except UnreadableSource:
             # No candidate, so nobody promised to read it.
             return Outcome(path)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from kvlint.config import Config
 from kvlint.file_check import FileCheck, Outcome
@@ -17,7 +21,11 @@ from kvlint.report.model import Crash
 _FORKS = sys.platform == "linux"
 _SMALLEST_SHARE = 200_000 if _FORKS else 1_000_000
 
-_check_file: FileCheck | None = None
+# The analysis makes millions of objects and next to no cycles.  With Python's own
+# thresholds a tenth of its time goes into looking for them, and no memory is won.
+_THRESHOLDS = (200_000, 10, 10)
+
+_check_one: Callable[[str], Outcome] | None = None
 
 
 def worth_starting(candidates: Sequence[tuple[str, int]], jobs: int | None) -> int:
@@ -27,8 +35,24 @@ def worth_starting(candidates: Sequence[tuple[str, int]], jobs: int | None) -> i
     return max(1, min(available, len(candidates), share))
 
 
-def check_files(candidates: Sequence[tuple[str, int]], check_file: FileCheck, workers: int) -> Iterator[Outcome]:
-    """Check ``candidates`` as ``check_file`` would, in ``workers`` processes and no particular order."""
+@contextlib.contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Let Python look for cyclic garbage as often as suits the analysis."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def check_files(
+    candidates: Sequence[tuple[str, int]], check_file: FileCheck, workers: int, cache_folder: str | None = None
+) -> Iterator[Outcome]:
+    """Check ``candidates`` as ``check_file`` would, in ``workers`` processes and no particular order.
+
+    Outcomes are kept in ``cache_folder``.
+    """
     # Nothing of this is needed where the work is done in one process.
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -38,7 +62,10 @@ def check_files(candidates: Sequence[tuple[str, int]], check_file: FileCheck, wo
     import kvlint.analysis.facts  # noqa: F401
 
     pool = ProcessPoolExecutor(
-        workers, get_context("fork" if _FORKS else "spawn"), _start, (check_file.config, check_file.overlay)
+        workers,
+        get_context("fork" if _FORKS else "spawn"),
+        _start,
+        (check_file.config, check_file.overlay, cache_folder),
     )
     try:
         # The largest first, so that no process is left alone with one at the end.
@@ -54,13 +81,33 @@ def check_files(candidates: Sequence[tuple[str, int]], check_file: FileCheck, wo
         pool.shutdown(cancel_futures=True)
 
 
-def _start(config: Config, overlay: Mapping[str, bytes]) -> None:
-    global _check_file
+def _start(config: Config, overlay: Mapping[str, bytes], cache_folder: str | None = None) -> None:
+    global _check_one
     # Ctrl-C reaches the whole process group; the parent alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _check_file = FileCheck(config, overlay)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    gc.set_threshold(*_THRESHOLDS)
+    check_file = FileCheck(config, overlay)
+    _check_one = check_file.check
+    if cache_folder is not None:
+        from kvlint.cache.results import Results
+        from kvlint.cache.store import CacheUnusable
+
+        # It could be used a moment ago; if not any more, it is only left out.
+        with contextlib.suppress(CacheUnusable):
+            _check_one = partial(Results(cache_folder, config).check, check_file)
+
+
+def _end_with_parent() -> None:
+    """Wait for the parent's end, which a killed parent cannot announce, and end as well."""
+    from multiprocessing import connection, parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _check(path: str) -> Outcome:
-    assert _check_file is not None
-    return _check_file.check(path)
+    assert _check_one is not None
+    return _check_one(path)

@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -128,6 +127,8 @@ def require_known(prefixes: Iterable[str], origin: str) -> None:
     """Raise ConfigError for a prefix that fits no rule, naming ``origin``, where it was asked for."""
     for prefix in prefixes:
         if not prefix or not any(code.startswith(prefix) for code in known_codes()):
+            from difflib import get_close_matches
+
             near = get_close_matches(prefix, known_codes(), n=1)
             hint = f"did you mean {near[0]}?" if near else "`kvlint rule` lists the rules"
             raise ConfigError(f"{origin}: no rule has the code {prefix!r}; {hint}")

@@ -29,7 +29,7 @@ from kvlint.analysis.writes import Write, writes_in
 from kvlint.diagnostics import Location, Span
 from kvlint.semantics.hierarchy import ClassInfo, classes_of
 from kvlint.semantics.module import Module
-from kvlint.semantics.world import World, neighbours
+from kvlint.semantics.world import World
 from kvlint.source.text import UnreadableSource
 
 
@@ -148,7 +148,7 @@ class Facts:
             return ()
         names = frozenset(cls.name for cls in self.classes)
         found = []
-        for path in neighbours(self.module.path, names):
+        for path in self.world.neighbours(self.module, names):
             try:
                 other = facts_of(path, self.world)
             except UnreadableSource:

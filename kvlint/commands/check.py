@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvlint.commands.caching import cache_option, kept_results
 from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
 from kvlint.source.display import one_line
@@ -14,6 +15,7 @@ from kvlint.source.display import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kvlint.cache.results import Results
     from kvlint.config import Config
     from kvlint.report.model import Crash, Report
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     default="text",
     help="How findings are written.  [default: text]",
 )
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep the results of earlier runs.")
+@cache_option
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -39,6 +43,8 @@ def check(
     exit_zero: bool,
     output: str | None,
     output_format: str,
+    no_cache: bool,
+    cache_dir: str | None,
     **selected: Any,
 ) -> None:
     """Check Python files and the folders that hold them (the current one if no PATH is given).
@@ -49,13 +55,14 @@ def check(
 
     selection = Selection(**selected)
     config = configuration(selection)
-    report = _run(selection, config, jobs, verbose)
+    with kept_results(config, no_cache, cache_dir, verbose=verbose) as results:
+        report = _run(selection, config, jobs, verbose, results)
     emit(render(report, output_format, colour=colour_for(output)), output)
     explain(report, quiet=quiet, verbose=verbose, with_statistics=statistics)
     ctx.exit(2 if report.crashes else 1 if report.findings and not exit_zero else 0)
 
 
-def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool) -> Report:
+def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool, results: Results | None) -> Report:
     from kvlint import engine
 
     if verbose:
@@ -66,7 +73,9 @@ def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool) 
     found = discovered(selection, config)
     progress = Progress()
     try:
-        return engine.check_targets(found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress)
+        return engine.check_targets(
+            found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress, results=results
+        )
     finally:
         progress.close()
 

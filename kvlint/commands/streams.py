@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -89,6 +88,8 @@ def _write_file(output: str, data: bytes) -> None:
         with open(output, "wb") as stream:
             stream.write(data)
         return
+    import tempfile
+
     target = os.path.realpath(output)
     descriptor, temporary = tempfile.mkstemp(prefix=".kvlint-", dir=os.path.dirname(target))
     try:

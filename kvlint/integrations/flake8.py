@@ -1,8 +1,9 @@
 """The flake8 plugin: the same findings as the command, line for line and column for column.
 
 flake8 deals with noqa itself, so it is handed the silenced findings as well.  It
-imports this module at every start: nothing else of kvlint is loaded until a
-file has been parsed, nor the analysis until one speaks of a status protocol.
+imports this module at every start: of kvlint's own, only the text test is loaded
+for a file, and the analysis not before one speaks of a status protocol and no
+earlier run has left its result.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING
 from kvlint.version import __version__
 
 if TYPE_CHECKING:
+    from kvlint.cache.results import Results
+    from kvlint.config import Config
     from kvlint.diagnostics import Finding
-    from kvlint.file_check import FileCheck
+    from kvlint.file_check import FileCheck, Outcome
 
 
 class Plugin:
@@ -41,50 +44,79 @@ class Plugin:
 
 
 def _findings(path: str, text: str) -> Iterator[Finding]:
-    from kvlint.engine import outcome_of_source
     from kvlint.source.prefilter import is_candidate, may_name_codes
     from kvlint.source.text import encode
 
-    shared = _file_check(os.path.dirname(path))
+    file = _config_file(os.path.dirname(path))
     data = encode(text)
-    if not (is_candidate(data, shared.config.protocol) or may_name_codes(data)):
-        return
-    file_check = shared if _is_on_disk(path, text) else _with_content(shared, path, data)
-    outcome = outcome_of_source(file_check, path, data)
-    yield from outcome.findings
-    yield from outcome.silenced
+    if is_candidate(data, _config(file).protocol) or may_name_codes(data):
+        outcome = _outcome(path, text, data, file)
+        yield from outcome.findings
+        yield from outcome.silenced
+
+
+def _outcome(path: str, text: str, data: bytes, config_file: str | None) -> Outcome:
+    from kvlint.engine import outcome_of_source
+    from kvlint.file_check import FileCheck
+    from kvlint.processes import collecting_rarely
+
+    on_disk = _content_on_disk(path, text)
+    with collecting_rarely():
+        if on_disk is None:
+            return outcome_of_source(FileCheck(_config(config_file), {path: data}), path, data)
+        return outcome_of_source(_file_check(config_file), path, on_disk, _results(config_file))
 
 
 @cache
-def _file_check(folder: str) -> FileCheck:
+def _config_file(folder: str) -> str | None:
     from kvlint.config import find_config
 
-    return _configured_by(find_config(folder) or find_config(os.curdir))
+    return find_config(folder) or find_config(os.curdir)
 
 
 @cache
-def _configured_by(file: str | None) -> FileCheck:
-    """One per configuration file and process, so that a base class is looked up once."""
+def _config(file: str | None) -> Config:
     from kvlint.config import default_config, read_config
+
+    return default_config() if file is None else read_config(file)
+
+
+@cache
+def _file_check(config_file: str | None) -> FileCheck:
+    """One per configuration file and process, so that a base class is looked up once."""
     from kvlint.file_check import FileCheck
 
-    return FileCheck(default_config() if file is None else read_config(file))
+    return FileCheck(_config(config_file))
 
 
-def _with_content(shared: FileCheck, path: str, data: bytes) -> FileCheck:
-    from kvlint.file_check import FileCheck
+@cache
+def _results(config_file: str | None) -> Results | None:
+    """What earlier runs of flake8 or of the command found."""
+    from kvlint.cache.location import cache_folder, is_off
+    from kvlint.cache.results import Results
+    from kvlint.cache.store import CacheUnusable
 
-    return FileCheck(shared.config, {path: data})
+    folder = None if is_off(os.environ) else cache_folder(os.environ)
+    if folder is None:
+        return None
+    try:
+        return Results(folder, _config(config_file))
+    except CacheUnusable:
+        return None
 
 
-def _is_on_disk(path: str, text: str) -> bool:
-    """Whether flake8 shows us what stands in the file; standard input has a name, too, but other content."""
-    from kvlint.source.text import UnreadableSource, read_source
+def _content_on_disk(path: str, text: str) -> bytes | None:
+    """The file's bytes if they are what flake8 shows us; standard input has a name, too, but other content."""
+    from kvlint.source.text import UnreadableSource, decode, read_bytes
 
     if not os.path.isfile(path):
-        return False
+        return None
     try:
-        return read_source(path).text == text
+        data = read_bytes(path)
+    except OSError:
+        return None
+    try:
+        return data if decode(path, data).text == text else None
     except UnreadableSource:
         # flake8 reads as Latin-1 what does not decode, and takes no note; the finding is that it does not.
-        return True
+        return data

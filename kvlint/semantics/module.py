@@ -30,6 +30,8 @@ MUTATORS = frozenset(
     | {"symmetric_difference_update", "__delitem__", "rotate", "move_to_end"}
 )
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+# Fields whose nodes only say what kind of node they belong to.
+_MARKS = frozenset({"ctx", "op", "ops"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
@@ -181,10 +183,6 @@ class _Order:
     nodes: tuple[ast.AST, ...]
     extents: dict[ast.AST, tuple[int, int]]
     bodies: dict[ast.AST, list[ast.AST]]
-
-
-# Fields whose nodes only say what kind of node they belong to.
-_MARKS = frozenset({"ctx", "op", "ops"})
 
 
 @cache

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kvlint.config import Config
+from kvlint.semantics.disk import FOLDER, Asked, Disk
 from kvlint.semantics.module import Function, ImportedName, Module, parse_module
-from kvlint.source.text import UnreadableSource, decode, read_source
+from kvlint.source.text import UnreadableSource, decode, read_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,14 +44,19 @@ _MAX_HOPS = 16  # a chain of re-exports longer than this is a cycle
 class World:
     """Loads modules by path or by import, each once; ``overlay`` replaces files' bytes (paths absolute).
 
-    A name that cannot be found resolves to External, never to a guess.
+    A name that cannot be found resolves to External, never to a guess.  What was
+    asked of the disk is remembered with the module for whose sake it was asked:
+    see `seen_from`.
     """
 
     def __init__(self, config: Config, overlay: Mapping[str, bytes] | None = None) -> None:
         self.config = config
         self._overlay = dict(overlay or {})
         self._modules: dict[str, Module | UnreadableSource] = {}
-        self._found: dict[tuple[str, str], str | None] = {}
+        self._unread: dict[str, bytes | None] = {}
+        self._disk = Disk(config.root_folders, self._overlay)
+        self._asked: dict[str, Asked] = {}
+        self._asking = Asked()
         self._resolved: dict[tuple[str, str], Resolved] = {}
         self.memo: dict[object, object] = {}
 
@@ -62,22 +67,66 @@ class World:
         """
         known = self._modules.get(path)
         if known is None:
-            try:
-                data = self._overlay.get(path)
-                source = read_source(path) if data is None else decode(path, data)
-                known = parse_module(source)
-            except UnreadableSource as failure:
-                known = failure
-            self._modules[path] = known
+            known = self._modules[path] = self._loaded(path)
         if isinstance(known, UnreadableSource):
             raise known
         return known
+
+    def _loaded(self, path: str) -> Module | UnreadableSource:
+        data = self._overlay.get(path)
+        try:
+            if data is None:
+                data = read_bytes(path)
+            return parse_module(decode(path, data))
+        except OSError as error:
+            self._unread[path] = None
+            return UnreadableSource(path, f"cannot be read: {error.strerror or error}")
+        except UnreadableSource as failure:
+            self._unread[path] = data
+            return failure
+
+    def has_parsed(self, path: str) -> bool:
+        """Whether the file at ``path`` was read and is a Python module."""
+        return isinstance(self._modules.get(path), Module)
+
+    def neighbours(self, module: Module, names: frozenset[str]) -> tuple[str, ...]:
+        """Other Python files in the module's folder and in the folders beside it that mention one of ``names``."""
+        found = self._disk.neighbours(module.path, names)
+        self._asked.setdefault(module.path, Asked()).neighbours[module.path, names] = found
+        return found
+
+    def seen_from(self, path: str) -> tuple[dict[str, bytes | None], Asked]:
+        """All that was looked at so far on behalf of the module at ``path``, directly or through other modules.
+
+        Returns the contents of files (None for one that could not be read) and
+        the questions asked of the disk.  As what is known of a module is shared,
+        this may hold what only other modules needed, but it never lacks anything.
+
+        Raises RecursionError where a file was nested too deeply for the stack
+        that was left, so that another run may see more.
+        """
+        contents: dict[str, bytes | None] = {}
+        asked = Asked()
+        pending = [path]
+        while pending:
+            current = pending.pop()
+            if current in contents or current not in self._modules:
+                continue
+            known = self._modules[current]
+            if isinstance(known, UnreadableSource) and isinstance(known.__cause__, RecursionError | MemoryError):
+                raise RecursionError(str(known))
+            contents[current] = known.source.data if isinstance(known, Module) else self._unread[current]
+            if current in self._asked:
+                asked.add(self._asked[current])
+                pending += self._asked[current].files()
+        return contents, asked
 
     def resolve(self, module: Module, dotted: str) -> Resolved:
         """What ``dotted`` (``a.b.C``) means in ``module``."""
         key = (module.path, dotted)
         known = self._resolved.get(key)
         if known is None:
+            self._asking = self._asked.setdefault(module.path, Asked())
             known = self._resolved[key] = self._resolve(module, dotted, _MAX_HOPS)
         return known
 
@@ -137,80 +186,20 @@ class World:
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
             return self._at(os.path.join(folder, *parts))
-        where = self._search(folder, dotted, os.path.join(*parts))
-        return None if where is None else self._at(where)
-
-    def _search(self, folder: str, dotted: str, tail: str) -> str | None:
-        """The path (without suffix) of ``dotted`` below a configured root or the nearest folder upwards."""
-        if dotted.partition(".")[0] in sys.stdlib_module_names:
-            return None
-        key = (folder, dotted)
-        if key not in self._found:
-            found = None
-            for root in self.config.root_folders:
-                if _is_module(os.path.join(root, tail)):
-                    found = os.path.join(root, tail)
-                    break
-            current = folder
-            while found is None:
-                if _is_module(os.path.join(current, tail)):
-                    found = os.path.join(current, tail)
-                    break
-                parent = os.path.dirname(current)
-                if parent == current:
-                    break
-                current = parent
-            self._found[key] = found
-        return self._found[key]
+        stem = self._asking.finds[folder, dotted] = self._disk.finds(folder, dotted)
+        return None if stem is None else self._at(stem)
 
     def _at(self, stem: str) -> ModuleSymbol | None:
-        for path in (os.path.join(stem, "__init__.py"), stem + ".py", stem + ".pyi"):
-            if path in self._overlay or os.path.isfile(path):
-                try:
-                    loaded = self.module(path)
-                except UnreadableSource:
-                    return None
-                return ModuleSymbol(loaded, stem if os.path.basename(path) == "__init__.py" else "")
-        return ModuleSymbol(None, stem) if os.path.isdir(stem) else None
-
-
-_MAX_NEIGHBOURS = 400
-
-
-def neighbours(path: str, names: frozenset[str]) -> tuple[str, ...]:
-    """Other Python files in the file's folder and in the folders beside it that mention one of ``names``."""
-    folder = os.path.dirname(path)
-    folders = [folder]
-    try:
-        with os.scandir(os.path.dirname(folder)) as entries:
-            folders += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-    except OSError:
-        pass
-    wanted = [name.encode() for name in names]
-    found: dict[str, None] = {}
-    looked_at = 0
-    for each in dict.fromkeys(folders):
+        path = self._asking.stands[stem] = self._disk.stands(stem)
+        if path is None:
+            return None
+        if path == FOLDER:
+            return ModuleSymbol(None, stem)
         try:
-            files = sorted(name for name in os.listdir(each) if name.endswith(".py"))
-        except OSError:
-            continue
-        for name in files:
-            other = os.path.join(each, name)
-            looked_at += 1
-            if other == path or looked_at > _MAX_NEIGHBOURS or not os.path.isfile(other):
-                continue
-            try:
-                with open(other, "rb") as stream:
-                    data = stream.read()
-            except OSError:
-                continue
-            if any(word in data for word in wanted):
-                found[other] = None
-    return tuple(found)
-
-
-def _is_module(stem: str) -> bool:
-    return os.path.isfile(stem + ".py") or os.path.isdir(stem) or os.path.isfile(stem + ".pyi")
+            loaded = self.module(path)
+        except UnreadableSource:
+            return None
+        return ModuleSymbol(loaded, stem if os.path.basename(path) == "__init__.py" else "")
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -40,11 +40,12 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    for cached in (integration._file_check, integration._configured_by):
-        cached.cache_clear()
+    memories = (integration._config_file, integration._config, integration._file_check, integration._results)
+    for memory in memories:
+        memory.cache_clear()
     yield
-    for cached in (integration._file_check, integration._configured_by):
-        cached.cache_clear()
+    for memory in memories:
+        memory.cache_clear()
 
 
 @pytest.fixture
