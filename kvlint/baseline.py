@@ -130,6 +130,14 @@ def compare(report: Report, baseline: Baseline, checked: Iterable[str], config: 
     return Comparison(replace(report, findings=new, known=report.known + sum(is_known)), gone)
 
 
+def without_known(report: Report, config: Config) -> Report:
+    """``report`` without what the configured baseline knows, if there is one; raises BaselineError."""
+    file = config.baseline_file
+    if file is None or not report.findings:
+        return report
+    return compare(report, read_baseline(file), (), config).report
+
+
 def updated(report: Report, baseline: Baseline, checked: Iterable[str], config: Config) -> Baseline:
     """A baseline of the findings of ``report``, and of what ``baseline`` knows of files and rules not looked at."""
     examined = _Examined(report, baseline, checked, config)

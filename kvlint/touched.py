@@ -31,9 +31,7 @@ class Touched:
 
     def _is_changed(self, location: Location) -> bool:
         changed = self._changes.of(os.path.abspath(location.path))
-        if not changed or changed.whole:
-            return bool(changed)
-        return changed.touch(self._lines(location))
+        return bool(changed) and changed.touch(self._lines(location))
 
     def _lines(self, location: Location) -> range:
         span = location.span

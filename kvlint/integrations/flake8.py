@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from kvlint.version import __version__
 
 if TYPE_CHECKING:
+    from kvlint.config import Config
     from kvlint.diagnostics import Finding
     from kvlint.file_check import FileCheck
 
@@ -51,8 +52,18 @@ def _findings(path: str, text: str) -> Iterator[Finding]:
         return
     file_check = shared if _is_on_disk(path, text) else _with_content(shared, path, data)
     outcome = outcome_of_source(file_check, path, data)
-    yield from outcome.findings
+    yield from _unknown(outcome.findings, shared.config, {path: data})
     yield from outcome.silenced
+
+
+def _unknown(findings: Sequence[Finding], config: Config, overlay: dict[str, bytes]) -> Sequence[Finding]:
+    """Those of ``findings`` that the configured baseline does not know."""
+    if config.baseline is None or not findings:
+        return findings
+    from kvlint.baseline import without_known
+    from kvlint.report.model import FileCounts, Report
+
+    return without_known(Report(tuple(findings), FileCounts(), overlay=overlay), config).findings
 
 
 @cache

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 from kvlint.diagnostics import Span
-from kvlint.source.display import printable
 from kvlint.source.text import SourceText, UnreadableSource, parse
 
 #: A statement longer than this is cut, and told apart from its like by a digest.
@@ -134,8 +133,8 @@ class Anchors:
         lines = [self._without_comment(number) for number in range(start.line, end.line + 1)]
         if start.line <= end.line:
             # The end first: both may lie on one line.
-            lines[-1] = _bytes(lines[-1])[: end.column].decode("utf-8", "replace")
-            lines[0] = _bytes(lines[0])[start.column :].decode("utf-8", "replace")
+            lines[-1] = _bytes(lines[-1])[: end.column].decode("utf-8", "surrogatepass")
+            lines[0] = _bytes(lines[0])[start.column :].decode("utf-8", "surrogatepass")
         return "\n".join(lines)
 
     # -- lines and comments ---------------------------------------------------
@@ -171,7 +170,8 @@ def normalised(text: str) -> str:
     """``text`` as every formatter's version of it reads."""
     text = _CONTINUATION.sub(" ", text).replace("'", '"')
     text = _SPACE.sub(lambda match: " " if match[1] else "", text.strip())
-    return printable(_LAST_COMMA.sub("", text).replace(",", ", "))
+    # Some codecs give lone surrogates, which no file of ours could hold.
+    return _LAST_COMMA.sub("", text).replace(",", ", ").encode("utf-8", "backslashreplace").decode()
 
 
 def _brief(text: str) -> str:

@@ -20,8 +20,9 @@ from kvlint.source.text import read_bytes
 
 _HUNK = re.compile(rb"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _LONE_CARRIAGE_RETURN = re.compile(rb"\r(?!\n)")
-_UNMERGED = "U"
-_ADDED = "A"
+
+# Modified, renamed, copied, of another type: what has a former version to compare with.
+_COMPARABLE = frozenset("MRCT")
 _GITLINK = "160000"
 
 # How files are compared, whatever anybody's configuration and attributes say.
@@ -30,6 +31,7 @@ _COMPARISON = (
     "--no-textconv",
     "--no-color",
     "--no-relative",
+    "-O/dev/null",
     "--ignore-submodules=all",
     "--find-renames=50%",
     "-l1000",
@@ -150,12 +152,14 @@ class _Comparison:
         return None
 
     def _compare(self, name: str, path: str) -> ChangedLines:
+        if not os.path.exists(path):
+            return _NOTHING
         if self._base is None or name not in self._tracked:
             return _EVERYTHING
         if name not in self._changed:
             return _NOTHING
         status, former = self._changed[name]
-        if status in (_ADDED, _UNMERGED) or _counts_lines_otherwise(path):
+        if status not in _COMPARABLE or _counts_lines_otherwise(path):
             return _EVERYTHING
         names = (name,) if former is None else (former, name)
         return _parsed(self._diff(*_LINES, self._base, "--", *names))
@@ -172,9 +176,7 @@ class _Comparison:
         found: dict[str, tuple[str, str | None]] = {}
         for status in fields:
             former = next(fields) if status[0] in "RC" else None
-            name = next(fields)
-            if found.get(name, ("",))[0] != _UNMERGED:
-                found[name] = (status[0], former)
+            found[next(fields)] = (status[0], former)
         return found
 
     def _diff(self, *arguments: str) -> bytes:
