@@ -12,6 +12,7 @@ import hashlib
 import io
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +49,7 @@ class Anchor:
     lines: range
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class _Place:
     """Where a node starts: a line from 1 and a column from 0, in bytes of UTF-8 as `ast` has it."""
 
@@ -94,12 +95,14 @@ class Anchors:
         if self._tree is None:
             return []
         column = len(self._line(span.line)[: span.column - 1].encode("utf-8", "surrogatepass"))
+        sought = _Place(span.line, column)
         path: list[ast.AST] = [self._tree]
         while True:
-            inner = [node for node in _blocks(path[-1]) if _holds(node, span.line, column)]
-            if not inner:
+            blocks = list(_blocks(path[-1]))
+            index = bisect_right(blocks, sought, key=_start) - 1
+            if index < 0 or _end(blocks[index]).line < span.line:
                 return path
-            path.append(inner[-1])
+            path.append(blocks[index])
 
     # -- its text and its lines -----------------------------------------------
 
@@ -207,11 +210,6 @@ def _start(node: ast.AST) -> _Place:
 def _end(node: ast.AST) -> _Place:
     last: Any = node.body[-1] if isinstance(node, ast.match_case) else node
     return _Place(last.end_lineno, last.end_col_offset)
-
-
-def _holds(node: ast.AST, line: int, column: int) -> bool:
-    start = _start(node)
-    return (start.line, start.column) <= (line, column) and line <= _end(node).line
 
 
 def _is_bare_exit(node: ast.AST) -> bool:

@@ -78,14 +78,19 @@ def test_what_makes_another_anchor(text: str) -> None:
         ("for x in LOST:\n    @d\n    def f(): pass\n", "", "for x in LOST", range(1, 2)),
         ("while True:\n    if a:\n        x = 1\n        continue#LOST\n", "", "LOST", range(4, 5)),
         ("try:\n    x = 1\nexcept LOST as e:\n    y = 2\n", "", "except LOST as e", range(3, 4)),
-        ("match x:\n    case LOST(a=1) if b:\n        y = 2\n    case _:\n        z = 3\n", "", "case LOST(a=1)if b", range(2, 3)),
+        (
+            "match x:\n    case LOST(a=1) if b:\n        y = 2\n    case _:\n        z = 3\n",
+            "",
+            "case LOST(a=1)if b",
+            range(2, 3),
+        ),
         ("if a:\n    x = 1\n\n# LOST\ny = 2\n", "", "LOST", range(4, 5)),
         ("x = '''\nLOST  # no comment\n'''\n", "", 'x="""LOST#no comment"""', range(1, 4)),
         ("if a:\n    x = 1\nelse:  # LOST\n    y = 2\n", "", "LOST", range(3, 4)),
         ("if LOST: x = 1\n", "", "if LOST", range(1, 2)),
         ("def f():\n    return (LOST)\n", "f", "return(LOST)", range(2, 3)),
     ],
-)  # fmt: skip
+)
 def test_statements(text: str, function: str, statement: str, lines: range) -> None:
     assert at(text) == Anchor(function, statement, lines)
 
@@ -93,7 +98,12 @@ def test_statements(text: str, function: str, statement: str, lines: range) -> N
 @pytest.mark.parametrize(
     ("text", "mark", "statement", "lines"),
     [
-        ("while True:\n    if a is None:\n        x = 1\n        continue\n", "continue", "if a is None:continue", range(2, 5)),
+        (
+            "while True:\n    if a is None:\n        x = 1\n        continue\n",
+            "continue",
+            "if a is None:continue",
+            range(2, 5),
+        ),
         ("if a:\n    x = 1\nelse:\n    return\n", "return", "if a:else:return", range(1, 5)),
         ("if a:\n    x = 1\nelif b:\n    pass\n", "pass", "if b:pass".replace("if", "elif"), range(3, 5)),
         ("try:\n    x = 1\nexcept KeyError:  # gone\n    break\n", "break", "except KeyError:break", range(3, 5)),
@@ -101,7 +111,7 @@ def test_statements(text: str, function: str, statement: str, lines: range) -> N
         ("while True:\n    x = 1\n    continue\n", "continue", "continue", range(3, 4)),
         ("if a:\n    return 1\n", "return", "return 1", range(2, 3)),
     ],
-)  # fmt: skip
+)
 def test_a_bare_exit_is_known_by_its_branch(text: str, mark: str, statement: str, lines: range) -> None:
     found = at(text, mark)
     assert (found.text, found.lines) == (statement, lines)

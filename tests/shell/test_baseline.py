@@ -268,9 +268,12 @@ HEAD = '{"kind": "kvlint-baseline", "version": 1, "findings": '
         (HEAD + f"[{ENTRY.replace('text', 'line')}]}}", "`line`"),
         (HEAD + f"[{ENTRY[:-1]}, " + '"count": 0}]}', "at `$.findings[0].count`"),
         (HEAD + f'[{ENTRY}], "x": 1}}', "`x`"),
-        (HEAD + f"[\n<<<<<<< ours\n{ENTRY}\n=======\n>>>>>>> theirs\n]}}", "known.json:2: holds an unresolved merge conf"),
+        (
+            HEAD + f"[\n<<<<<<< ours\n{ENTRY}\n=======\n>>>>>>> theirs\n]}}",
+            "known.json:2: holds an unresolved merge conf",
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_no_baseline(kvlint: Run, content: str | bytes, message: str) -> None:
     write("a.py", CANDIDATE + "LOST\n")
     write("known.json", content)
