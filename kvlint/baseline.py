@@ -19,7 +19,7 @@ import msgspec
 
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding
-from kvlint.registry import selected
+from kvlint.registry import known_codes, selected
 from kvlint.report.fingerprint import Identity, identities
 from kvlint.report.model import Report
 from kvlint.source.display import one_line, printable, slashed
@@ -89,10 +89,9 @@ def read_baseline(file: str) -> Baseline:
         raise BaselineError(
             f"{shown}:{line}: holds an unresolved merge conflict; take either side and {_how_to_write(file)}"
         )
-    _require_kind(file, data)
     try:
-        document = msgspec.json.decode(data, type=_Document)
-    except (msgspec.DecodeError, RecursionError) as error:
+        document = msgspec.convert(_parsed(file, data), _Document)
+    except msgspec.ValidationError as error:
         raise BaselineError(
             f"{shown}: is not a valid baseline: {error}; delete it and {_how_to_write(file)}"
         ) from error
@@ -181,15 +180,19 @@ def _read(file: str) -> bytes:
         raise BaselineError(f"{shown}: the baseline cannot be read: {reason}") from error
 
 
-def _require_kind(file: str, data: bytes) -> None:
-    """Tell other people's files and other versions apart from broken ones."""
+def _parsed(file: str, data: bytes) -> object:
+    """The JSON of a baseline; tells other people's files and other versions apart from broken ones."""
     shown = one_line(file)
+    if not data:
+        raise BaselineError(f"{shown}: is empty; to fill it, {_how_to_write(file)}")
     try:
-        head = msgspec.json.decode(data, type=_Head)
-    except msgspec.ValidationError:
-        head = _Head()
+        document = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BaselineError(f"{shown}: is no baseline, nor any other JSON: {_placed(error, data)}") from error
+    try:
+        head = msgspec.convert(document, _Head)
+    except msgspec.ValidationError:
+        head = _Head()
     if head.kind != KIND:
         raise BaselineError(
             f"{shown}: is JSON, but no baseline of kvlint ({KIND!r} does not stand under 'kind'); "
@@ -200,6 +203,7 @@ def _require_kind(file: str, data: bytes) -> None:
             f"{shown}: has version {head.version!r} of the format, and this kvlint reads version {VERSION}; "
             f"use the kvlint that wrote it, or delete it and {_how_to_write(file)}"
         )
+    return document
 
 
 def _placed(error: Exception, data: bytes) -> str:
@@ -269,7 +273,8 @@ class _Examined:
             self._look()
         assert self._files is not None
         if identity.code not in self._codes:
-            return False
+            # A rule that is no more finds nothing, either.
+            return identity.code not in known_codes()
         return identity.path in self._files or not _is_there(identity.path, self._folder)
 
     def _look(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,7 +123,7 @@ def _require_whole_runs(selection: Selection, file: str | None, diff_base: str |
 def _baseline(file: str, config: Config, is_configured: bool, may_be_missing: bool) -> Baseline:
     from kvlint.baseline import BaselineError, empty_baseline, read_baseline
 
-    if may_be_missing and not os.path.lexists(file):
+    if may_be_missing and _holds_nothing(file):
         return empty_baseline(file)
     try:
         return read_baseline(file)
@@ -130,6 +131,18 @@ def _baseline(file: str, config: Config, is_configured: bool, may_be_missing: bo
         if not is_configured:
             raise
         raise BaselineError(f"{error} (`baseline` in {config.file} names it)") from error
+
+
+def _holds_nothing(file: str) -> bool:
+    """Whether nothing is lost by writing ``file``: it is not there yet, or has no content."""
+    try:
+        status = os.stat(file)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        # What is wrong, reading it will tell.
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == 0
 
 
 def _changes(revision: str, selection: Selection) -> Changes:

@@ -25,6 +25,10 @@ _LONE_CARRIAGE_RETURN = re.compile(rb"\r(?!\n)")
 _COMPARABLE = frozenset("MRCT")
 _GITLINK = "160000"
 
+# Tags of `git ls-files -v`: cached, unmerged.  In small letters they are assumed to be unchanged, S is left out of a
+# sparse checkout.
+_SEEN = frozenset("HM")
+
 # How files are compared, whatever anybody's configuration and attributes say.
 _COMPARISON = (
     "--no-ext-diff",
@@ -166,7 +170,8 @@ class _Comparison:
 
     @cached_property
     def _tracked(self) -> frozenset[str]:
-        return frozenset(self._repository.listed("ls-files", "-z"))
+        """The files whose changes Git sees; not those that it was told to take for unchanged."""
+        return frozenset(entry[2:] for entry in self._repository.listed("ls-files", "-v", "-z") if entry[0] in _SEEN)
 
     @cached_property
     def _changed(self) -> dict[str, tuple[str, str | None]]:

@@ -57,7 +57,7 @@ def repository_at(folder: str) -> Repository:
     if "not a git repository" in said:
         raise GitError(f"{one_line(folder)} lies in no Git repository")
     if "must be run in a work tree" in said:
-        raise GitError(f"{one_line(folder)} lies in a Git repository without a working tree")
+        raise GitError(f"{one_line(folder)} lies in a Git repository, but not in a working tree of it")
     raise GitError(f"{one_line(folder)}: git says: {said}")
 
 

@@ -250,10 +250,11 @@ HEAD = '{"kind": "kvlint-baseline", "version": 1, "findings": '
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "known.json: is no baseline, nor any other JSON: Input data was truncated"),
+        ("\n", "known.json: is no baseline, nor any other JSON: Input data was truncated"),
+        ('"""A docstring."""\n', "known.json: is no baseline, nor any other JSON: line 1: JSON is malformed"),
         ("{\n  'kind'", "is no baseline, nor any other JSON: line 2: JSON is malformed"),
         (b"\xff\xfe", "is no baseline, nor any other JSON"),
-        ("[" * 100_000, "is JSON, but no baseline of kvlint"),
+        ("[" * 100_000, "nor any other JSON: maximum recursion depth exceeded"),
         ('{"kind": "kvlint-baseline", "version": ' + "[" * 100_000, "nor any other JSON"),
         ("[]", "is JSON, but no baseline of kvlint ('kvlint-baseline' does not stand under 'kind')"),
         ('{"version": 1, "findings": []}', "is JSON, but no baseline of kvlint"),
@@ -285,6 +286,31 @@ def test_files_that_are_no_baseline(kvlint: Run, content: str | bytes, message: 
         assert message in result.stderr
         assert len(result.stderr) < 600
     assert Path("known.json").read_bytes() == before
+
+
+def test_writing_where_there_is_nothing_to_lose(kvlint: Run) -> None:
+    write("a.py", CANDIDATE + "LOST\n")
+    write("empty.json", "")
+    os.symlink("target.json", "link.json")
+    os.symlink("loop.json", "loop.json")
+    assert "empty.json: is empty; to fill it, run `kvlint check" in kvlint("check", "--baseline", "empty.json").stderr
+    assert "there is no such baseline" in kvlint("check", "--baseline", "link.json").stderr
+    for name in ("empty.json", "link.json"):
+        assert kvlint("check", "--baseline", name, "--write-baseline").exit_code == 0
+        assert kvlint("check", "--baseline", name).exit_code == 0
+    assert os.path.islink("link.json")
+    assert len(entries("target.json")) == 1
+    loop = kvlint("check", "--baseline", "loop.json", "--write-baseline")
+    assert (loop.exit_code, "Too many levels" in loop.stderr) == (2, True)
+
+
+def test_a_rule_that_is_no_more_is_gone(kvlint: Run) -> None:
+    write("a.py", CANDIDATE)
+    write("known.json", HEAD + f"[{ENTRY.replace('KVL001', 'KVL777')}]}}")
+    result = kvlint("check", "--baseline", "known.json", "--select", "KVL9")
+    assert "1 finding of the baseline is gone" in result.stderr
+    kvlint("check", *WRITE)
+    assert entries() == []
 
 
 def test_a_huge_file(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,16 @@ def test_modes_and_kinds(kvlint: Run) -> None:
     assert places(kvlint("check", "--diff-base", "HEAD")) == ["b.py:2", "b.py:4"]
 
 
+def test_what_git_was_told_not_to_look_at(kvlint: Run) -> None:
+    repository(a=FILE, b=FILE, c=FILE)
+    git("update-index", "--assume-unchanged", "a.py")
+    git("update-index", "--skip-worktree", "b.py")
+    write("a.py", FILE.replace("first", "changed"))
+    write("b.py", FILE.replace("first", "changed"))
+    # Which lines changed nobody can tell, so all count.
+    assert places(kvlint("check", "--diff-base", "main")) == ["a.py:2", "a.py:4", "b.py:2", "b.py:4"]
+
+
 def test_line_ends(kvlint: Run) -> None:
     repository(a=FILE, b=FILE.replace("\n", "\r\n"), c=FILE.replace("\n", "\r"))
     write("a.py", FILE.replace("\n", "\r\n").replace("last", "changed"))
@@ -416,7 +426,9 @@ def test_no_repository(kvlint: Run, tmp_path: Path) -> None:
     assert f"error: {tmp_path} lies in no Git repository\n" in refusal(kvlint("check", "--diff-base", "main"))
     git("init", "--quiet", "--bare", "bare")
     said = refusal(kvlint("check", "bare", "--diff-base", "main"))
-    assert f"{tmp_path}/bare lies in a Git repository without a working tree" in said
+    assert f"{tmp_path}/bare lies in a Git repository, but not in a working tree" in said
+    repository("full", a=FILE)
+    assert "not in a working tree of it" in refusal(kvlint("check", "full/.git", "--diff-base", "main"))
 
 
 def test_a_repository_that_git_refuses(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
