@@ -28,15 +28,16 @@ def check(paths: Iterable[str | os.PathLike[str]], config: Config | None = None)
         config: what to check for; None means the nearest configuration file, as for the command.
 
     Returns:
-        The findings that no comment suppresses, sorted by path, line, column and code.
+        The findings that no comment suppresses and no configured baseline knows, sorted by path, line, column and code.
 
     Raises:
         kvlint.config.KvlintError: a path or the configuration cannot be used, or the analysis of a file crashed.
     """
-    from kvlint import engine
+    from kvlint import baseline, engine
 
     names = _names(paths)
-    return engine.findings_or_raise(engine.check(names, config or _nearest(names), jobs=1))
+    config = config or _nearest(names)
+    return engine.findings_or_raise(baseline.without_known(engine.check(names, config, jobs=1), config))
 
 
 def fix(
@@ -55,7 +56,7 @@ def fix(
         config: as for `check`.
 
     Returns:
-        The changes, the findings that remain and the fixes that were refused.
+        The changes, the findings that remain (known ones too) and the fixes that were refused.
 
     Raises:
         kvlint.config.KvlintError: as for `check`.

@@ -47,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     exclude: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = {}
     roots: tuple[str, ...] = ()
+    baseline: str | None = None
     protocol: tuple[ProtocolOverride, ...] = ()
 
 
@@ -59,6 +60,11 @@ class Config(Settings, frozen=True, kw_only=True):
 
     file: str | None = None
     folder: str = ""
+
+    @property
+    def baseline_file(self) -> str | None:
+        """The path of the baseline, as the current folder sees it."""
+        return None if self.baseline is None else _from_here(os.path.join(self.folder, self.baseline))
 
     @property
     def root_folders(self) -> tuple[str, ...]:
@@ -118,6 +124,12 @@ def read_config(file: str) -> Config:
 def upper(codes: tuple[str, ...]) -> tuple[str, ...]:
     """Rule codes as they are compared."""
     return tuple(code.strip().upper() for code in codes)
+
+
+def _from_here(path: str) -> str:
+    """Absolute ``path``, relative to the current folder if it lies below it."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _is_own(file: str) -> bool:

@@ -78,7 +78,9 @@ def check_targets(
 def check_source(path: str, data: bytes, config: Config) -> Report:
     """Check ``data`` as the content of the file at ``path``, which need not exist."""
     target = Target(path, os.path.abspath(path))
-    return _report((target,), [outcome_of_source(FileCheck(config, {target.path: data}), target.path, data)], ())
+    overlay = {target.path: data}
+    outcome = outcome_of_source(FileCheck(config, overlay), target.path, data)
+    return _report((target,), [outcome], (), overlay)
 
 
 def outcome_of_source(check_file: FileCheck, path: str, data: bytes, results: Results | None = None) -> Outcome:
@@ -121,7 +123,7 @@ def diagnoser(
         check_file = FileCheck(config, {**(base or {}), **overlay})
         outcomes = _outcomes_besides(scan, check_file)
         outcomes += _analyse(scan.candidates, check_file, jobs)
-        return _report(targets, outcomes, ())
+        return _report(targets, outcomes, (), check_file.overlay)
 
     return diagnose
 
@@ -205,7 +207,12 @@ def _analyse(
             yield outcome
 
 
-def _report(targets: Sequence[Target], outcomes: Sequence[Outcome], warnings: tuple[str, ...]) -> Report:
+def _report(
+    targets: Sequence[Target],
+    outcomes: Sequence[Outcome],
+    warnings: tuple[str, ...],
+    overlay: Mapping[str, bytes] | None = None,
+) -> Report:
     names = DisplayPaths(targets)
     findings = [_shown(finding, names) for outcome in outcomes for finding in outcome.findings]
     more = [f"{one_line(names.of(outcome.path))}: {outcome.warning}" for outcome in outcomes if outcome.warning]
@@ -220,6 +227,7 @@ def _report(targets: Sequence[Target], outcomes: Sequence[Outcome], warnings: tu
         counts,
         warnings + tuple(sorted(more)),
         _by_path(crashes),
+        overlay={names.of(path): data for path, data in (overlay or {}).items()},
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kvlint.commands.caching import cache_option, kept_results
+from kvlint.commands.narrowing import Narrowing, narrowing_options
 from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
 from kvlint.source.display import one_line
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 @click.command(short_help="Report where a failure status can get lost.")
 @file_options
 @rule_options
+@narrowing_options
 @click.option(
     "--output-format",
-    type=click.Choice(("text", "json", "github")),
+    type=click.Choice(("text", "json", "github", "gitlab")),
     default="text",
     help="How findings are written.  [default: text]",
 )
@@ -45,39 +48,56 @@ def check(
     output_format: str,
     no_cache: bool,
     cache_dir: str | None,
+    baseline: str | None,
+    no_baseline: bool,
+    write_baseline: bool,
+    diff_base: str | None,
     **selected: Any,
 ) -> None:
     """Check Python files and the folders that hold them (the current one if no PATH is given).
 
-    Exits with 0 if nothing is found, 1 if something is, 2 if the command, the configuration or kvlint itself failed.
+    Exits with 0 if nothing is reported, 1 if something is, 2 if the command, the configuration or kvlint itself failed.
     """
     from kvlint.report import render
 
     selection = Selection(**selected)
     config = configuration(selection)
+    narrowing = Narrowing(
+        selection,
+        config,
+        baseline=baseline,
+        no_baseline=no_baseline,
+        output=output,
+        write_baseline=write_baseline,
+        diff_base=diff_base,
+    )
+    if verbose:
+        describe(config)
+        narrowing.describe()
     with kept_results(config, no_cache, cache_dir, verbose=verbose) as results:
-        report = _run(selection, config, jobs, verbose, results)
+        report, checked = _run(selection, config, jobs, results)
+    report = narrowing.apply(report, checked, quiet=quiet)
     emit(render(report, output_format, colour=colour_for(output)), output)
     explain(report, quiet=quiet, verbose=verbose, with_statistics=statistics)
     ctx.exit(2 if report.crashes else 1 if report.findings and not exit_zero else 0)
 
 
-def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool, results: Results | None) -> Report:
+def _run(selection: Selection, config: Config, jobs: int | None, results: Results | None) -> tuple[Report, list[str]]:
+    """The report and the absolute paths of the files that it is on."""
     from kvlint import engine
 
-    if verbose:
-        describe(config)
     if selection.reads_stdin:
         data = sys.stdin.buffer.read()
-        return engine.check_source(selection.stdin_path, data, config)
+        return engine.check_source(selection.stdin_path, data, config), [os.path.abspath(selection.stdin_path)]
     found = discovered(selection, config)
     progress = Progress()
     try:
-        return engine.check_targets(
+        report = engine.check_targets(
             found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress, results=results
         )
     finally:
         progress.close()
+    return report, [target.path for target in found.targets]
 
 
 def describe(config: Config) -> None:
@@ -113,11 +133,16 @@ def summary(report: Report) -> str:
     looked = f"{counted(files.checked, 'file')} checked, {files.parsed} with a status protocol"
     if files.failed:
         looked += f", {files.failed} unreadable"
-    if not report.findings:
-        return f"No findings ({looked})."
+    found = len(report.findings)
+    new = "new finding" if report.known else "finding"
+    parts = [counted(found, new) if found else f"No {new}s"]
+    if report.known:
+        parts.append(f"{report.known} known")
+    if report.elsewhere:
+        parts.append(f"{report.elsewhere} on unchanged lines")
     fixable = sum(finding.plan is not None for finding in report.findings)
     hint = f"; `kvlint fix` can mend {fixable}" if fixable else ""
-    return f"{counted(len(report.findings), 'finding')} ({looked}){hint}."
+    return f"{', '.join(parts)} ({looked}){hint}."
 
 
 def counted(number: int, noun: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kvlint.commands.check import counted, describe
+from kvlint.commands.narrowing import Narrowing, baseline_options
 from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
 from kvlint.commands.streams import colour_for, count_by_rule, emit, say, warn
 
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
 @click.command(short_help="Apply fixes in place.")
 @file_options
 @rule_options
+@baseline_options
 @click.option("--diff", is_flag=True, help="Print the changes as a unified diff and write nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply fixes that need a reader's judgement, too.")
 @click.option(
     "--output-format",
-    type=click.Choice(("text", "json", "github")),
+    type=click.Choice(("text", "json", "github", "gitlab")),
     default="text",
     help="How the findings that remain are written.  [default: text]",
 )
@@ -43,6 +46,8 @@ def fix(
     exit_zero: bool,
     output: str | None,
     output_format: str,
+    baseline: str | None,
+    no_baseline: bool,
     **selected: Any,
 ) -> None:
     """Fix Python files and those in folders (the current one if no PATH is given); what remains is reported.
@@ -53,12 +58,16 @@ def fix(
         raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
     selection = Selection(**selected)
     config = configuration(selection)
+    narrowing = Narrowing(selection, config, baseline=baseline, no_baseline=no_baseline, output=output)
     if verbose:
         describe(config)
+        narrowing.describe()
     if selection.reads_stdin:
-        run = _fix_stdin(selection, config, unsafe_fixes, diff)
+        run, checked = _fix_stdin(selection, config, unsafe_fixes, diff)
     else:
-        run = _fix_files(selection, config, unsafe_fixes, diff, output, jobs)
+        run, checked = _fix_files(selection, config, unsafe_fixes, diff, output, jobs)
+    # What a diff would mend is not gone yet.
+    run = replace(run, report=narrowing.apply(run.report, checked, quiet=quiet or diff))
     if diff or selection.reads_stdin:
         # Standard output holds the diff or the new source, and nothing but it.
         click.echo(_rendered(run, "text", colour=False), err=True, nl=False)
@@ -70,17 +79,17 @@ def fix(
 
 def _fix_files(
     selection: Selection, config: Config, unsafe: bool, diff: bool, output: str | None, jobs: int | None
-) -> FixRun:
+) -> tuple[FixRun, list[str]]:
     from kvlint.fix_run import fix_targets
 
     found = discovered(selection, config)
     run = fix_targets(found.targets, config, unsafe=unsafe, write=not diff, jobs=jobs, warnings=found.warnings)
     if diff:
         emit(_diffs(run), output)
-    return run
+    return run, [target.path for target in found.targets]
 
 
-def _fix_stdin(selection: Selection, config: Config, unsafe: bool, diff: bool) -> FixRun:
+def _fix_stdin(selection: Selection, config: Config, unsafe: bool, diff: bool) -> tuple[FixRun, list[str]]:
     from kvlint.fix_run import fix_source
     from kvlint.source.display import Target
 
@@ -88,7 +97,7 @@ def _fix_stdin(selection: Selection, config: Config, unsafe: bool, diff: bool) -
     target = Target(selection.stdin_path, os.path.abspath(selection.stdin_path))
     after, run = fix_source(target, data, config, unsafe=unsafe)
     emit(_diffs(run) if diff else after)
-    return run
+    return run, [target.path]
 
 
 def _diffs(run: FixRun) -> bytes:
@@ -119,4 +128,5 @@ def _explain(run: FixRun, *, diff: bool, quiet: bool, with_statistics: bool) -> 
             often = f" ({times} times)" if times > 1 else ""
             say(f"{'would fix' if diff else 'fixed'} {one_line(fixed.display)}: {title}{often}")
     changed = counted(len(run.changes), "file")
-    say(f"{changed} {'would be ' if diff else ''}changed, {counted(remaining, 'finding')} left.")
+    known = f", {run.report.known} known" if run.report.known else ""
+    say(f"{changed} {'would be ' if diff else ''}changed, {counted(remaining, 'finding')} left{known}.")

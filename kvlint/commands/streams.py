@@ -42,7 +42,7 @@ def emit(text: str | bytes, output: str | None = None) -> None:
         stream.flush()
         return
     try:
-        _write_file(output, data)
+        write_file(output, data)
     except OSError as error:
         raise click.UsageError(f"--output {output}: cannot be written: {error.strerror or error}") from error
 
@@ -82,7 +82,8 @@ class Progress:
             self._is_shown = False
 
 
-def _write_file(output: str, data: bytes) -> None:
+def write_file(output: str, data: bytes) -> None:
+    """Replace the file ``output``, or what a link of that name leads to, as a whole; raises OSError."""
     if os.path.exists(output) and not stat.S_ISREG(os.stat(output).st_mode):
         # A device or a pipe has no content to protect.
         with open(output, "wb") as stream:

@@ -49,9 +49,10 @@ def _findings(path: str, text: str) -> Iterator[Finding]:
 
     file = _config_file(os.path.dirname(path))
     data = encode(text)
-    if is_candidate(data, _config(file).protocol) or may_name_codes(data):
+    config = _config(file)
+    if is_candidate(data, config.protocol) or may_name_codes(data):
         outcome = _outcome(path, text, data, file)
-        yield from outcome.findings
+        yield from _unknown(outcome.findings, config, {path: data})
         yield from outcome.silenced
 
 
@@ -65,6 +66,16 @@ def _outcome(path: str, text: str, data: bytes, config_file: str | None) -> Outc
         if on_disk is None:
             return outcome_of_source(FileCheck(_config(config_file), {path: data}), path, data)
         return outcome_of_source(_file_check(config_file), path, on_disk, _results(config_file))
+
+
+def _unknown(findings: Sequence[Finding], config: Config, overlay: dict[str, bytes]) -> Sequence[Finding]:
+    """Those of ``findings`` that the configured baseline does not know."""
+    if config.baseline is None or not findings:
+        return findings
+    from kvlint.baseline import without_known
+    from kvlint.report.model import FileCounts, Report
+
+    return without_known(Report(tuple(findings), FileCounts(), overlay=overlay), config).findings
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kvlint.report.model import Report
 
-_MODULES = {"text": "text", "json": "json_report", "github": "github"}
+_MODULES = {"text": "text", "json": "json_report", "github": "github", "gitlab": "gitlab"}
 
 #: The names that ``--output-format`` takes.
 FORMATS = tuple(_MODULES)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvlint.diagnostics import Finding
+from kvlint.source.text import SourceText, read_source
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
@@ -35,12 +37,22 @@ class Report:
     """A run: sorted findings with display paths, and what a user has to know besides.
 
     With a crash the findings are incomplete, which no exit status may hide.
+    ``known`` findings were left out since a baseline has them, ``elsewhere`` ones
+    since they lie on no changed line.  ``overlay`` holds the contents, by display
+    path, that were checked in place of those on disk.
     """
 
     findings: tuple[Finding, ...]
     files: FileCounts
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    known: int = 0
+    elsewhere: int = 0
+    overlay: Mapping[str, bytes] = field(default_factory=dict)
+
+    def read_source(self, path: str) -> SourceText:
+        """The text that was checked as the file at display ``path``; raises UnreadableSource."""
+        return read_source(path, self.overlay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
+from kvlint.baseline import read_baseline, rendered
 from kvlint.cli import cli
 from kvlint.registry import known_codes, rules
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/design.md", "bench/README.md")
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/ci.md", "docs/design.md", "bench/README.md")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 ENVIRONMENT = ".venv/bin/"
@@ -81,6 +86,30 @@ def test_readme_shows_commands_that_exist() -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
     shown = {command for block in blocks for command in re.findall(r"^kvlint (\w+)", block, flags=re.MULTILINE)}
     assert {"check", "fix", "inspect", "rule"} <= shown <= set(cli.commands)
+
+
+def test_pages_show_options_that_exist() -> None:
+    known = {option for command in cli.commands.values() for parameter in command.params for option in parameter.opts}
+    for page in ("README.md", "docs/ci.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        shown = {
+            option for line in re.findall(r"kvlint (?:check|fix).*", text) for option in re.findall(r"--[\w-]+", line)
+        }
+        assert {"--baseline", "--diff-base"} <= shown <= known
+
+
+def test_snippets_for_ci_can_be_parsed() -> None:
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(yaml|toml|json)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    read: dict[str, Callable[[str], object]] = {"yaml": yaml.safe_load, "toml": tomllib.loads, "json": json.loads}
+    assert [bool(read[kind](block)) for kind, block in blocks] == [True] * 7
+
+
+def test_the_baseline_on_the_page_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```json\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "known.json").write_text(block)
+    assert rendered(read_baseline(str(tmp_path / "known.json"))) == block
 
 
 @pytest.mark.parametrize("page", PAGES)

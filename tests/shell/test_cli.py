@@ -380,6 +380,7 @@ def test_nothing_heavy_is_imported_for_nothing(arguments: list[str], tmp_path: P
     (tmp_path / "a.py").write_text("x = 1\n")
     arguments = [str(tmp_path) if argument == "EMPTY" else argument for argument in arguments]
     heavy = ["libcst", "kvlint.analysis", "kvlint.semantics", "kvlint.fixing", "rich", "concurrent.futures.process"]
+    heavy += ["kvlint.baseline", "kvlint.touched", "kvlint.source.git", "kvlint.source.anchor", "subprocess"]
     code = (
         "import sys; from kvlint.cli import cli; "
         f"cli({arguments!r}, standalone_mode=False); "

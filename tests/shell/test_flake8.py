@@ -112,3 +112,17 @@ def test_a_file_without_a_protocol_loads_no_analysis(stub: None, monkeypatch: py
 def test_what_flake8_shows() -> None:
     assert Plugin.name == "kvlint"
     assert Plugin.version == __version__
+
+
+def test_the_configured_baseline(flake8: Callable[..., list[str]], kvlint: Run) -> None:
+    Path("kvlint.toml").write_text("baseline = 'known.json'\n")
+    Path("a.py").write_text(CANDIDATE + "LOST\nLOST  # noqa: KVL001\nx = 1  # noqa: KVL777\n")
+    assert kvlint("check", "--write-baseline").exit_code == 0
+    assert flake8("a.py") == []
+    # Another run is another process, which reads everything afresh.
+    for memory in (integration._config_file, integration._config, integration._file_check, integration._results):
+        memory.cache_clear()
+    Path("a.py").write_text(CANDIDATE + "\nLOST\nLOST  # noqa: KVL001\nx = 1  # noqa: KVL777\ny = LOST\n")
+    assert flake8("a.py") == ["a.py:6:5: KVL001 the failure is lost"]
+    Path("b.py").write_text("x = 1\n")
+    assert flake8("b.py") == []

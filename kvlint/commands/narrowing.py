@@ -1,0 +1,193 @@
+"""``--baseline`` and ``--diff-base``: which of the findings a run is to report and to fail for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kvlint.commands.streams import say, write_file
+from kvlint.source.display import one_line
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from kvlint.baseline import Baseline
+    from kvlint.commands.options import Selection
+    from kvlint.config import Config
+    from kvlint.report.fingerprint import Identity
+    from kvlint.report.model import Report
+    from kvlint.source.changed_lines import Changes
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def baseline_options(command: Command) -> Command:
+    """Which findings are known."""
+    for option in reversed(
+        (
+            click.option("--baseline", type=click.Path(), metavar="FILE", help="Report only what FILE does not list."),
+            click.option("--no-baseline", is_flag=True, help="Report what the configured baseline lists, too."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def narrowing_options(command: Command) -> Command:
+    """Which findings are known, and which lines matter."""
+    command = click.option(
+        "--diff-base",
+        metavar="REV",
+        help="Report only what lies on lines changed since the working tree left REV, a branch or commit of Git.",
+    )(command)
+    command = click.option(
+        "--write-baseline", is_flag=True, help="List the findings in the baseline, and report none of them."
+    )(command)
+    return baseline_options(command)
+
+
+class Narrowing:
+    """What is left out of a report, decided before the analysis so that a mistake costs no time."""
+
+    def __init__(
+        self,
+        selection: Selection,
+        config: Config,
+        *,
+        baseline: str | None,
+        no_baseline: bool,
+        output: str | None,
+        write_baseline: bool = False,
+        diff_base: str | None = None,
+    ) -> None:
+        """Read the baseline and resolve the revision; raises BaselineError, RevisionError, GitError and UsageError."""
+        if baseline is not None and no_baseline:
+            raise click.UsageError("--baseline names a baseline and --no-baseline wants none: give one of them")
+        if baseline == "":
+            raise click.UsageError("--baseline: an empty path was given")
+        file = None if no_baseline else baseline or config.baseline_file
+        if write_baseline:
+            _require_whole_runs(selection, file, diff_base)
+        if file is not None and output is not None and os.path.realpath(file) == os.path.realpath(output):
+            raise click.UsageError(f"--output would overwrite the baseline {one_line(file)}: give another path")
+        self._config = config
+        self._writes = write_baseline
+        self._revision = diff_base
+        self._baseline = None if file is None else _baseline(file, config, baseline is None, write_baseline)
+        self._changes = None if diff_base is None else _changes(diff_base, selection)
+
+    def describe(self) -> None:
+        """Say what is left out."""
+        if self._baseline is not None:
+            say(f"baseline: {one_line(self._baseline.file)}")
+        if self._revision is not None:
+            say(f"changes since: {one_line(self._revision)}")
+
+    def apply(self, report: Report, checked: Iterable[str], *, quiet: bool) -> Report:
+        """``report`` without what is known and what lies elsewhere; ``checked`` are absolute paths of files.
+
+        Writes the baseline if that was asked for and no file crashed the
+        analysis.  Raises BaselineError, RevisionError and GitError.
+        """
+        if self._baseline is not None:
+            report = self._without_known(report, self._baseline, checked, quiet)
+        if self._changes is not None:
+            report = _on_changed_lines(report, self._changes)
+        return report
+
+    def _without_known(self, report: Report, baseline: Baseline, checked: Iterable[str], quiet: bool) -> Report:
+        from kvlint.baseline import compare
+
+        if self._writes and not report.crashes:
+            baseline = _write(report, baseline, checked, self._config, quiet)
+        comparison = compare(report, baseline, checked, self._config)
+        if comparison.gone and not quiet:
+            _tell_gone(comparison.gone, baseline)
+        return comparison.report
+
+
+def _require_whole_runs(selection: Selection, file: str | None, diff_base: str | None) -> None:
+    if file is None:
+        raise click.UsageError("--write-baseline needs to know where: give --baseline FILE, or set `baseline`")
+    if diff_base is not None:
+        raise click.UsageError("--write-baseline lists all findings: leave --diff-base out")
+    if selection.reads_stdin:
+        raise click.UsageError("--write-baseline lists the findings of files: it cannot read standard input")
+
+
+def _baseline(file: str, config: Config, is_configured: bool, may_be_missing: bool) -> Baseline:
+    from kvlint.baseline import BaselineError, empty_baseline, read_baseline
+
+    if may_be_missing and _holds_nothing(file):
+        return empty_baseline(file)
+    try:
+        return read_baseline(file)
+    except BaselineError as error:
+        if not is_configured:
+            raise
+        raise BaselineError(f"{error} (`baseline` in {config.file} names it)") from error
+
+
+def _holds_nothing(file: str) -> bool:
+    """Whether nothing is lost by writing ``file``: it is not there yet, or has no content."""
+    try:
+        status = os.stat(file)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        # What is wrong, reading it will tell.
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size == 0
+
+
+def _changes(revision: str, selection: Selection) -> Changes:
+    from kvlint.source.changed_lines import Changes
+
+    if selection.reads_stdin:
+        raise click.UsageError("--diff-base compares files: it cannot be combined with standard input")
+    changes = Changes(revision)
+    named = selection.paths or (() if selection.installed else (os.curdir,))
+    folders = (path if os.path.isdir(path) else os.path.dirname(path) or os.curdir for path in named)
+    # What is not there at all, the search for files will say.
+    changes.require(os.path.abspath(folder) for folder in folders if os.path.isdir(folder))
+    return changes
+
+
+def _write(report: Report, baseline: Baseline, checked: Iterable[str], config: Config, quiet: bool) -> Baseline:
+    from kvlint.baseline import BaselineError, rendered, updated
+
+    after = updated(report, baseline, checked, config)
+    try:
+        write_file(baseline.file, rendered(after).encode())
+    except OSError as error:
+        reason = error.strerror or error
+        raise BaselineError(f"{one_line(baseline.file)}: the baseline cannot be written: {reason}") from error
+    if not quiet:
+        added, removed = (after.known - baseline.known).total(), (baseline.known - after.known).total()
+        say(f"Wrote {one_line(baseline.file)}: {_findings(after.known.total())} ({added} added, {removed} removed).")
+    return after
+
+
+def _tell_gone(gone: Counter[Identity], baseline: Baseline) -> None:
+    count = gone.total()
+    say(
+        f"{_findings(count)} of the baseline {'is' if count == 1 else 'are'} gone; "
+        f"update {one_line(baseline.file)} with --write-baseline."
+    )
+
+
+def _findings(count: int) -> str:
+    return f"{count} finding" if count == 1 else f"{count} findings"
+
+
+def _on_changed_lines(report: Report, changes: Changes) -> Report:
+    from kvlint.touched import Touched
+
+    touched = Touched(changes, report.read_source)
+    kept = tuple(finding for finding in report.findings if touched.is_touched(finding))
+    return replace(report, findings=kept, elsewhere=report.elsewhere + len(report.findings) - len(kept))

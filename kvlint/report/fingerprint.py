@@ -1,0 +1,75 @@
+"""What makes two findings of two runs the same one: rule, file, function and statement; never a line number.
+
+The only place that decides it: baselines compare identities, formats for
+services that follow findings over time print fingerprints.  Neither knows the
+message, which names lines of other files and may be worded anew by any release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kvlint.diagnostics import Finding
+from kvlint.source.anchor import Anchor, Anchors
+from kvlint.source.display import printable
+from kvlint.source.text import SourceText, UnreadableSource
+
+#: From a finding's path to the text that was checked; raises UnreadableSource.
+ReadSource = Callable[[str], SourceText]
+
+_NOWHERE = Anchor("", "", range(0))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """A finding without its place: equal for the same finding before and after an edit elsewhere."""
+
+    path: str
+    code: str
+    function: str
+    text: str
+
+
+def identities(findings: Iterable[Finding], read_source: ReadSource) -> list[Identity]:
+    """The identity of each finding; those of equal statements in one function are equal.
+
+    Paths are those of the findings, normalised (``./a.py`` is ``a.py``).  A file
+    that ``read_source`` cannot give counts as empty.
+    """
+    known: dict[str, Anchors | None] = {}
+    found = []
+    for finding in findings:
+        path = finding.location.path
+        if path not in known:
+            known[path] = _anchors(path, read_source)
+        anchors = known[path]
+        anchor = _NOWHERE if anchors is None else anchors.at(finding.location.span)
+        where = printable(posixpath.normpath(path))
+        found.append(Identity(where, finding.code, anchor.function, anchor.text))
+    return found
+
+
+def fingerprints(findings: Sequence[Finding], read_source: ReadSource) -> list[str]:
+    """A fingerprint for each finding, 32 hexadecimal digits, unique within ``findings``.
+
+    The second of two equal findings gets another than the first, so their order
+    should be that of a report.
+    """
+    seen: Counter[Identity] = Counter()
+    found = []
+    for identity in identities(findings, read_source):
+        seen[identity] += 1
+        parts = (identity.code, identity.path, identity.function, identity.text, str(seen[identity]))
+        found.append(hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32])
+    return found
+
+
+def _anchors(path: str, read_source: ReadSource) -> Anchors | None:
+    try:
+        return Anchors(read_source(path))
+    except UnreadableSource:
+        return None
