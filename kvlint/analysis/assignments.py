@@ -25,7 +25,7 @@ from kvlint.analysis.values import (
 
 
 class Assigner(Caller):
-    """Carries out assignments; see ``evaluate.Evaluator`` for the two uses."""
+    """Carries out assignments; see ``memory.Memory`` for the two uses."""
 
     def _assign_all(self, targets: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:
         states = [state]

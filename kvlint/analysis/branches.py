@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from kvlint.analysis import ir
 from kvlint.analysis.assignments import Assigner
 from kvlint.analysis.conclusions import Context
-from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import After, Frame
+from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.values import (
     Causes,
     Known,

@@ -9,10 +9,10 @@ from dataclasses import replace
 from kvlint.analysis import ir, operators
 from kvlint.analysis.conclusions import receiver_name
 from kvlint.analysis.effects import BYSTANDERS, flattened
-from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import Frame
 from kvlint.analysis.inlining import MAX_DEPTH, Inliner
 from kvlint.analysis.lower import lowered
+from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.values import (
     NONE,
     STATUS,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from kvlint.analysis import ir
 from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach
-from kvlint.analysis.evaluate import Evaluator, Outcomes
+from kvlint.analysis.evaluate import Evaluator
 from kvlint.analysis.frames import Frame
+from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.values import (
     ABSENT,
     NONE,
@@ -51,7 +52,7 @@ BYSTANDERS = frozenset({"logger", "log", "logging", "print", "len", "isinstance"
 
 
 class Effects(Evaluator):
-    """Evaluates calls of tables and of the unknown; see ``evaluate.Evaluator`` for the two uses."""
+    """Evaluates calls of tables and of the unknown; see ``memory.Memory`` for the two uses."""
 
     reach: Reach
 

@@ -3,64 +3,43 @@
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kvlint.analysis import ir, operators, walk
-from kvlint.analysis.frames import Frame, Raised, forget
-from kvlint.analysis.subject import Subject
+from kvlint.analysis.conditions import Conditions
+from kvlint.analysis.frames import Frame
+from kvlint.analysis.memory import CONTENT_CAUSES, Outcomes
 from kvlint.analysis.values import (
     ABSENT,
     STATUS,
     UNDECIDED,
     UNKNOWN,
     BoundCall,
-    Causes,
     Field,
     Global,
     Item,
-    Key,
     Known,
     Local,
     Object,
     Pairs,
-    Removal,
     Several,
     Something,
     State,
     StatusTable,
-    Stored,
     Super,
     Value,
-    carries,
     causes_of,
     computed_from,
     with_causes,
 )
-from kvlint.semantics.constants import ConstantDict, Member, _NotConstant, constant_of, fold
+from kvlint.semantics.constants import ConstantDict, Member, _NotConstant, fold
 from kvlint.semantics.hierarchy import ClassInfo
-from kvlint.semantics.world import World
-
-Outcomes = list[tuple[Value, State]]
-_CONTENT_CAUSES = frozenset({STATUS})
 
 
-class Evaluator(ABC):
-    """Evaluates expressions for one subject.
-
-    ``in_worker`` tells the two uses apart: a writer's table must never claim
-    what it does not know, so an unknown call that gets hold of the object makes
-    the status UNDECIDED; on a worker's paths every key means the room at hand.
-    """
-
-    def __init__(self, world: World, subject: Subject, *, in_worker: bool) -> None:
-        self.world = world
-        self.subject = subject
-        self.in_worker = in_worker
-        self.escaped: list[Raised] = []
-
-    # -- names and attributes -------------------------------------------------
+class Evaluator(Conditions):
+    """Evaluates expressions for one subject; see ``memory.Memory`` for the two uses."""
 
     def evaluate(self, expression: ir.Expression, state: State, frame: Frame) -> Outcomes:  # noqa: C901
         """Every value that ``expression`` can have in ``state``, each with the state after it."""
@@ -108,15 +87,6 @@ class Evaluator(ABC):
             case ir.Opaque(parts=parts):
                 return [(self.computed(values), after) for values, after in self.evaluate_all(parts, state, frame)]
 
-    def computed(self, values: Sequence[Value]) -> Something:
-        """The result of an operation not followed: for a table, undecided unless something unrelated goes in."""
-        value = computed_from(values)
-        if self.in_worker:
-            return value
-        reaches = any(carries(each) for each in values)
-        undecided = value.undecided or reaches or all(_is_settled(each) for each in values)
-        return replace(value, undecided=undecided, reaches=reaches)
-
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         """``left op right``."""
         left, right = self.constant(left), self.constant(right)
@@ -156,13 +126,6 @@ class Evaluator(ABC):
             return UNKNOWN if name in frame.locals else Global(frame.module, name)
         return bound
 
-    def constant(self, value: Value) -> Value:
-        """``value`` with a global name folded to the constant it stands for."""
-        if not isinstance(value, Global):
-            return value
-        folded = constant_of(self.world, value.module, value.dotted)
-        return value if isinstance(folded, _NotConstant) else Known(folded, value.causes)
-
     def _attribute(self, expression: ir.Attribute, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
         for owner, after in self.evaluate(expression.owner, state, frame):
@@ -189,7 +152,7 @@ class Evaluator(ABC):
             case Item():
                 return Item(part=True, causes=owner.causes)
             case Something() if self.in_worker:
-                return BoundCall(owner, name, owner.causes & _CONTENT_CAUSES)
+                return BoundCall(owner, name, owner.causes & CONTENT_CAUSES)
             case StatusTable() | Known() | Field() | Something() | Several() | Super():
                 return BoundCall(owner, name, owner.causes)
             case _:
@@ -218,170 +181,6 @@ class Evaluator(ABC):
             return Field(name, container=not self.in_worker and cls.is_container(name))
         return Object(attribute, path="" if self.in_worker else f"{path}{name}.")
 
-    def stored_value(self, stored: Stored) -> Value:
-        """The value of a read of the stored status (ABSENT reads as None)."""
-        if stored is UNDECIDED:
-            return Something(frozenset({STATUS}), undecided=True)
-        if stored is ABSENT:
-            return Known(None, frozenset({STATUS}))
-        return Known(stored, frozenset({STATUS}))  # type: ignore[arg-type]
-
-    # -- operators ------------------------------------------------------------
-
-    def _compare(self, expression: ir.Compare, state: State, frame: Frame) -> Outcomes:
-        pending: list[tuple[Value, Value | None, State]] = [
-            (value, None, after) for value, after in self.evaluate(expression.first, state, frame)
-        ]
-        done: Outcomes = []
-        for index, (spelling, right) in enumerate(expression.rest):
-            following: list[tuple[Value, Value | None, State]] = []
-            for left, so_far, before in pending:
-                for value, after in self.evaluate(right, before, frame):
-                    for answer, final in self._compared(spelling, left, value, after, frame):
-                        if so_far is not None:
-                            answer = with_causes(answer, so_far.causes)
-                        if operators.truth(answer) is False:
-                            done.append((answer, final))
-                            continue
-                        if operators.truth(answer) is None and index < len(expression.rest) - 1:
-                            done.append((answer if self._undecided(answer) else Known(False, answer.causes), final))
-                            final = final.doubted(self.in_worker) if self._undecided(answer) else final
-                        following.append((value, answer, final))
-            pending = following
-        return [*done, *((answer, after) for _, answer, after in pending if answer is not None)]
-
-    def _compared(self, spelling: str, left: Value, right: Value, state: State, frame: Frame) -> Outcomes:
-        left, right = self.constant(left), self.constant(right)
-        if spelling in {"in", "not in"}:
-            inside = self._membership(left, right, state)
-            if inside is not None:
-                return [(self._negated(value) if spelling == "not in" else value, after) for value, after in inside]
-        try:
-            answer = operators.compare(spelling, left, right)
-            return [(self.computed((left, right)) if isinstance(answer, Something) else answer, state)]
-        except operators.RaisesError as error:
-            self.raise_(error.name, state, frame)
-            return []
-
-    def _membership(self, key: Value, table: Value, state: State) -> Outcomes | None:
-        if isinstance(table, StatusTable):
-            if self.is_room(key):
-                if state.stored is UNDECIDED:
-                    return [(Something(frozenset({STATUS}), undecided=True), state)]
-                return [(Known(state.stored is not ABSENT, frozenset({STATUS})), state)]
-            return [(Something(undecided=not self._is_other_room(key)), state)]
-        if isinstance(table, Field) and self.is_room(key) and self.follows(table.name):
-            causes = frozenset({table.name})
-            return [(Known(True, causes), state), (Known(False, causes), state)]
-        if isinstance(table, Several):
-            answers = [operators.compare("==", self.constant(key), self.constant(item)) for item in table.items]
-            truths = [operators.truth(answer) for answer in answers]
-            causes = causes_of((key, table))
-            if any(answer is True for answer in truths):
-                return [(Known(True, causes), state)]
-            if all(answer is False for answer in truths):
-                return [(Known(False, causes), state)]
-        if isinstance(table, Pairs):
-            return self._membership(key, Several(tuple(name for name, _ in table.items), table.causes), state)
-        return None
-
-    def is_room(self, value: Value) -> bool:
-        """Whether a key value means the room at hand."""
-        if isinstance(value, Key):
-            return True
-        return self.in_worker and not self._is_other_room(value)
-
-    def _is_other_room(self, value: Value) -> bool:
-        return isinstance(value, Known) and STATUS not in value.causes
-
-    def _merged(self, results: Outcomes) -> Outcomes:
-        """On a worker's paths, one unknown for several values that no shared state tells apart."""
-        if not self.in_worker or len(results) < 2:
-            return results
-        merged: Outcomes = []
-        plain: dict[State, Value] = {}
-        for value, state in results:
-            if value.causes or not isinstance(value, Known | Something | BoundCall | Field):
-                merged.append((value, state))
-            else:
-                plain[state] = value if plain.get(state, value) == value else UNKNOWN
-        return [*((value, state) for state, value in plain.items()), *merged]
-
-    def _negated(self, value: Value) -> Value:
-        answer = operators.truth(self.tested(value))
-        return self.computed((self.tested(value),)) if answer is None else Known(not answer, value.causes)
-
-    def tested(self, value: Value) -> Value:
-        """``value`` as a condition: what a table is worth depends on all rooms in it."""
-        value = self.constant(value)
-        return Something(undecided=True) if isinstance(value, StatusTable) else value
-
-    def _logical(self, expression: ir.Logical, state: State, frame: Frame) -> Outcomes:
-        results: Outcomes = []
-        pending: list[tuple[State, Causes]] = [(state, frozenset())]
-        last = len(expression.operands) - 1
-        for index, operand in enumerate(expression.operands):
-            following: list[tuple[State, Causes]] = []
-            for before, causes in pending:
-                for value, after in self.evaluate(operand, before, frame):
-                    value = self.constant(value)
-                    answer = operators.truth(self.tested(value))
-                    if answer is expression.stops_on:
-                        # This operand alone decided; those before it were only in the way.
-                        results.append((value, after))
-                        continue
-                    if index == last:
-                        results.extend(self._last_operand(value, answer, causes, expression.stops_on, after))
-                        continue
-                    if answer is None:
-                        undecided = self._undecided(self.tested(value))
-                        results.append((self._stopped(value, expression.stops_on), after))
-                        after = after.doubted(self.in_worker) if undecided else after
-                    following.append((after, causes | value.causes))
-            pending = following
-        return results
-
-    def _stopped(self, value: Value, stops_on: bool) -> Value:
-        """The value of an operand that may end ``and`` or ``or``, where it does."""
-        if self._undecided(self.tested(value)):
-            return Something(value.causes, undecided=True)
-        if self.in_worker:
-            return Known(stops_on, value.causes)
-        return Something(value.causes, truth=stops_on)
-
-    def _last_operand(
-        self, value: Value, answer: bool | None, causes: Causes, stops_on: bool, state: State
-    ) -> Outcomes:
-        if answer is None and not self._undecided(value):
-            if not self.in_worker:
-                return [(with_causes(value, causes), state)]
-            return [(Known(stops_on, value.causes), state), (Known(not stops_on, causes | value.causes), state)]
-        return [(with_causes(value, causes), state)]
-
-    def _undecided(self, value: Value) -> bool:
-        if isinstance(value, BoundCall) and not self.in_worker:
-            return self.computed((value,)).undecided
-        return isinstance(value, Something) and value.undecided and value.truth is None
-
-    def _conditional(self, expression: ir.Conditional, state: State, frame: Frame) -> Outcomes:
-        results: Outcomes = []
-        for test, after in self.evaluate(expression.test, state, frame):
-            for answer, chosen in self.decide(test, after):
-                branch = expression.then if answer else expression.other
-                for value, final in self.evaluate(branch, chosen, frame):
-                    results.append((with_causes(value, test.causes), final))
-        return results
-
-    def decide(self, test: Value, state: State) -> list[tuple[bool, State]]:
-        """The ways a branch on ``test`` can go; going either way on an undecided value is uncertain."""
-        test = self.tested(test)
-        answer = operators.truth(test)
-        if answer is not None:
-            return [(answer, state)]
-        if self._undecided(test):
-            state = state.doubted(self.in_worker)
-        return [(True, state), (False, state)]
-
     def _collection(self, expression: ir.Collection, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
         for values, after in self.evaluate_all(expression.items, state, frame):
@@ -399,12 +198,6 @@ class Evaluator(ABC):
             else:
                 results.append((Several(tuple(values)), after))
         return results
-
-    @staticmethod
-    def _unaliased(value: Value) -> Value:
-        """What a container keeps of a value: nothing of the contents of what may change elsewhere."""
-        changes = isinstance(value, Known) and value.mutable
-        return Something(value.causes, undecided=True, not_none=True) if changes else value
 
     def _repeated(self, expression: ir.Repeated, state: State, frame: Frame) -> Outcomes:
         inner = state
@@ -433,8 +226,6 @@ class Evaluator(ABC):
         changed = once.stored != before.stored or once.heap != before.heap or once.trace != before.trace
         after = before.within(env)
         return after.poisoned().note(uncertain=True) if changed else after
-
-    # -- subscripts -----------------------------------------------------------
 
     def _subscript(self, expression: ir.Subscript, state: State, frame: Frame) -> Outcomes:
         results: Outcomes = []
@@ -497,65 +288,6 @@ class Evaluator(ABC):
             return []
         return [(with_causes(default, owner.causes | key.causes), state)]
 
-    def part_of(self, value: Something) -> Something:
-        """Something inside a value: what a room table holds says nothing of whether the room is in it."""
-        return Something(value.causes & _CONTENT_CAUSES, value.undecided) if self.in_worker else value
-
-    # -- effects on the status ------------------------------------------------
-
-    def store(self, key: Value, value: Value, state: State) -> State:
-        """The state after the status of the room was stored."""
-        if not self.is_room(key):
-            return state if self._is_other_room(key) else state.storing(UNDECIDED)
-        value = self.constant(value)
-        stored: Stored = value.value if isinstance(value, Known) else UNDECIDED
-        return state.storing(stored)
-
-    def remove(self, key: Value, state: State) -> State:
-        """The state after the room was removed from the status table."""
-        if not self.is_room(key):
-            return state if self._is_other_room(key) else state.storing(UNDECIDED)
-        return state.storing(ABSENT).note(cleared=True)
-
-    def removed_from(self, table: str, at: ast.AST, state: State) -> State:
-        """The state after the room was removed from the room table ``table``."""
-        removal = Removal(table, at)
-        return state.note(removals=state.trace.removals | {removal})
-
-    def deleted(self, key: Value, state: State, frame: Frame) -> State | None:
-        """The state after ``del table[key]`` on the status table, None where that raises."""
-        if self.is_room(key) and state.stored is ABSENT:
-            self.raise_("KeyError", state, frame, frozenset({STATUS}))
-            return None
-        if not self.in_worker and state.stored is UNDECIDED:
-            state = state.note(uncertain=True)
-        return self.remove(key, state)
-
-    def forget_mutable(self, state: State) -> State:
-        """``state`` after some list, set or dict changed: which of the variables hold it is not followed."""
-        env = state.env
-        for name in env.names():
-            value = env.get(name)
-            if isinstance(value, Known) and value.mutable:
-                env = env.set(name, self._unaliased(value))
-        return state.within(env)
-
-    # -- exceptions and calls -------------------------------------------------
-
-    def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
-        """Let the exception ``name`` leave from ``state``."""
-        self.throw(Raised(name, state, causes), frame)
-
-    def throw(self, raised: Raised, frame: Frame) -> None:
-        """Let an exception leave the statement that ``frame`` is at."""
-        if frame.handled is not None:
-            raised = replace(raised, state=forget(raised.state, frame.handled, frame.receiver))
-        (self.escaped if frame.raised is None else frame.raised).append(raised)
-
-    @abstractmethod
-    def follows(self, table: str) -> bool:
-        """Whether ``table`` is a room table whose contents matter here."""
-
     @abstractmethod
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
@@ -601,18 +333,3 @@ def _mentions(expression: ast.expr, table: str) -> bool:
             return any(
                 _mentions(child, table) for child in ast.iter_child_nodes(expression) if isinstance(child, ast.expr)
             )
-
-
-def _is_settled(value: Value) -> bool:
-    """Whether nothing unrelated to the status goes into ``value``: running the code always gives the same."""
-    match value:
-        case Known():
-            return True
-        case Several(items=items):
-            return all(_is_settled(item) for item in items)
-        case Pairs(items=pairs):
-            return all(_is_settled(part) for pair in pairs for part in pair)
-        case BoundCall(owner=owner):
-            return _is_settled(owner)
-        case _:
-            return False

@@ -9,8 +9,8 @@ from dataclasses import replace
 from kvlint.analysis import ir, walk
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.effects import Effects
-from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import Frame, Raised
+from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
     EMPTY,

@@ -10,10 +10,10 @@ from kvlint.analysis import ir
 from kvlint.analysis.attempts import Attempter
 from kvlint.analysis.branches import Exits
 from kvlint.analysis.decisive import assigned_names, decisive_names
-from kvlint.analysis.evaluate import Outcomes
 from kvlint.analysis.frames import After, Frame, GaveUp, forget
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.loops import MAX_STATES
+from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.values import (
     NONE,
     STATUS,
@@ -31,7 +31,7 @@ _MAX_STEPS = 400_000  # statements run for one question; the largest release rea
 
 
 class Interpreter(Attempter):
-    """Runs functions for one subject; see ``evaluate.Evaluator`` for the two uses and ``loops.Looper`` for rounds."""
+    """Runs functions for one subject; see ``memory.Memory`` for the two uses and ``loops.Looper`` for rounds."""
 
     steps: int = 0
 
