@@ -7,6 +7,7 @@ import ast
 from kvlint.analysis import ir
 from kvlint.analysis.calls import Caller
 from kvlint.analysis.frames import Frame
+from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     UNDECIDED,
     UNKNOWN,
@@ -17,7 +18,6 @@ from kvlint.analysis.values import (
     Object,
     Several,
     Something,
-    State,
     StatusTable,
     Value,
     with_causes,

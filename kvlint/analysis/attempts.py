@@ -9,16 +9,8 @@ from kvlint.analysis import ir
 from kvlint.analysis.branches import Exits
 from kvlint.analysis.frames import After, Frame, Raised
 from kvlint.analysis.loops import Looper
-from kvlint.analysis.values import (
-    EXCEPTION,
-    Causes,
-    Item,
-    Something,
-    State,
-    Value,
-    distinct,
-    joined,
-)
+from kvlint.analysis.states import State, distinct, joined
+from kvlint.analysis.values import EXCEPTION, Causes, Item, Something, Value
 
 _WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "TimeoutError", "Timeout", "ShutDown"})
 

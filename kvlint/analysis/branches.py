@@ -12,17 +12,8 @@ from kvlint.analysis.assignments import Assigner
 from kvlint.analysis.conclusions import Context
 from kvlint.analysis.frames import After, Frame
 from kvlint.analysis.memory import Outcomes
-from kvlint.analysis.values import (
-    Causes,
-    Known,
-    Object,
-    Several,
-    Skip,
-    Something,
-    State,
-    Value,
-    distinct,
-)
+from kvlint.analysis.states import Skip, State, distinct
+from kvlint.analysis.values import Causes, Known, Object, Several, Something, Value
 
 
 @dataclass(slots=True, eq=False)

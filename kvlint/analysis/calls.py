@@ -13,6 +13,7 @@ from kvlint.analysis.frames import Frame
 from kvlint.analysis.inlining import MAX_DEPTH, Inliner
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.memory import Outcomes
+from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     NONE,
     STATUS,
@@ -25,7 +26,6 @@ from kvlint.analysis.values import (
     Object,
     Pairs,
     Something,
-    State,
     StatusTable,
     Super,
     Value,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvlint.analysis import ir, operators
 from kvlint.analysis.frames import Frame
 from kvlint.analysis.memory import Memory, Outcomes
+from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     ABSENT,
     STATUS,
@@ -17,7 +18,6 @@ from kvlint.analysis.values import (
     Pairs,
     Several,
     Something,
-    State,
     StatusTable,
     Value,
     causes_of,

@@ -9,6 +9,7 @@ from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALL
 from kvlint.analysis.evaluate import Evaluator
 from kvlint.analysis.frames import Frame
 from kvlint.analysis.memory import Outcomes
+from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     ABSENT,
     NONE,
@@ -23,7 +24,6 @@ from kvlint.analysis.values import (
     Pairs,
     Several,
     Something,
-    State,
     StatusTable,
     Value,
     carries,

@@ -11,6 +11,7 @@ from kvlint.analysis import ir, operators, walk
 from kvlint.analysis.conditions import Conditions
 from kvlint.analysis.frames import Frame
 from kvlint.analysis.memory import CONTENT_CAUSES, Outcomes
+from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     ABSENT,
     STATUS,
@@ -26,7 +27,6 @@ from kvlint.analysis.values import (
     Pairs,
     Several,
     Something,
-    State,
     StatusTable,
     Super,
     Value,

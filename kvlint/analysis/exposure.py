@@ -13,9 +13,10 @@ from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lower_expression
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import related_modules
+from kvlint.analysis.states import Env, State
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
-from kvlint.analysis.values import ABSENT, Env, Object, State, Stored, Value
+from kvlint.analysis.values import ABSENT, Object, Stored, Value
 from kvlint.analysis.writes import Guard, Write, opens_rooms, surroundings, writes_in
 from kvlint.semantics.hierarchy import parameters
 

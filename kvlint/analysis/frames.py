@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from kvlint.analysis.liveness import Liveness
-from kvlint.analysis.values import Causes, Env, State
+from kvlint.analysis.states import Env, State
+from kvlint.analysis.values import Causes
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 

@@ -11,22 +11,9 @@ from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.effects import Effects
 from kvlint.analysis.frames import Frame, Raised
 from kvlint.analysis.memory import Outcomes
+from kvlint.analysis.states import EMPTY, Env, State, Trace
 from kvlint.analysis.subject import Subject
-from kvlint.analysis.values import (
-    EMPTY,
-    NO_CAUSES,
-    UNDECIDED,
-    UNKNOWN,
-    Env,
-    Known,
-    Local,
-    Object,
-    Something,
-    State,
-    Trace,
-    Value,
-    computed_from,
-)
+from kvlint.analysis.values import NO_CAUSES, UNDECIDED, UNKNOWN, Known, Local, Object, Something, Value, computed_from
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World

@@ -14,18 +14,8 @@ from kvlint.analysis.frames import After, Frame, GaveUp, forget
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.memory import Outcomes
-from kvlint.analysis.values import (
-    NONE,
-    STATUS,
-    Known,
-    Local,
-    Something,
-    State,
-    computed_from,
-    distinct,
-    joined,
-    with_causes,
-)
+from kvlint.analysis.states import State, distinct, joined
+from kvlint.analysis.values import NONE, STATUS, Known, Local, Something, computed_from, with_causes
 
 _MAX_STEPS = 400_000  # statements run for one question; the largest release read needs a tenth
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from kvlint.analysis import ir
 from kvlint.analysis.branches import Brancher, Exits
 from kvlint.analysis.frames import After, Frame
+from kvlint.analysis.states import State, Trace, distinct
 from kvlint.analysis.values import (
     UNDECIDED,
     Causes,
@@ -19,13 +20,10 @@ from kvlint.analysis.values import (
     Pairs,
     Several,
     Something,
-    State,
     StatusTable,
-    Trace,
     Value,
     carries,
     causes_of,
-    distinct,
 )
 from kvlint.semantics.constants import ConstantDict, enum_info
 from kvlint.semantics.hierarchy import resolve_class

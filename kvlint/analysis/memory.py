@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.frames import Frame, Raised, forget
+from kvlint.analysis.states import Removal, State
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.values import (
     ABSENT,
@@ -20,10 +21,8 @@ from kvlint.analysis.values import (
     Key,
     Known,
     Pairs,
-    Removal,
     Several,
     Something,
-    State,
     StatusTable,
     Stored,
     Value,

@@ -12,9 +12,10 @@ from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.infer import Writer, subject_of, writer_for
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.runs import run_once
+from kvlint.analysis.states import State
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
-from kvlint.analysis.values import ABSENT, UNDECIDED, State, Stored
+from kvlint.analysis.values import ABSENT, UNDECIDED, Stored
 from kvlint.analysis.writes import writes_in
 from kvlint.protocol import words_of
 from kvlint.semantics.hierarchy import ClassInfo

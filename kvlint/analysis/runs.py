@@ -10,9 +10,10 @@ from kvlint.analysis.frames import Frame, GaveUp
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place
+from kvlint.analysis.states import Env, State, Trace
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import takes_in
-from kvlint.analysis.values import Env, Item, Object, Something, State, Trace, Value
+from kvlint.analysis.values import Item, Object, Something, Value
 from kvlint.semantics.hierarchy import annotation_class, parameters, resolve_class
 
 

@@ -10,20 +10,9 @@ from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.frames import Frame, GaveUp
 from kvlint.analysis.interpreter import Interpreter
 from kvlint.analysis.lower import lowered
+from kvlint.analysis.states import Env, State
 from kvlint.analysis.subject import Subject
-from kvlint.analysis.values import (
-    ABSENT,
-    STATUS,
-    UNDECIDED,
-    Env,
-    Key,
-    Known,
-    Object,
-    Something,
-    State,
-    Stored,
-    Value,
-)
+from kvlint.analysis.values import ABSENT, STATUS, UNDECIDED, Key, Known, Object, Something, Stored, Value
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.world import World
 

@@ -10,9 +10,10 @@ from kvlint.analysis.conclusions import Context, Reach
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place, places_of
 from kvlint.analysis.runs import run_once
+from kvlint.analysis.states import State
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import starts_in, takes_in
-from kvlint.analysis.values import Causes, Item, State, Stored
+from kvlint.analysis.values import Causes, Item, Stored
 from kvlint.semantics.hierarchy import ClassInfo, parameters
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
