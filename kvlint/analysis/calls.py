@@ -35,7 +35,7 @@ from kvlint.analysis.values import (
 from kvlint.semantics.constants import enum_info
 from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
-from kvlint.semantics.world import Symbol
+from kvlint.semantics.world import External, Symbol
 
 # Builtins that run or change what no analysis sees.
 _UNSEEN = frozenset({"exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
@@ -316,6 +316,8 @@ class Caller(Inliner):
             return [(self.computed(values), state)]
         if self.in_worker:
             return self._unknown(expression, Object(cls), values, state, frame, result=Object(cls))
+        if _is_plain_exception(cls):
+            return [(Object(cls, path=None), state)]
         callee = Global(module, node.name)
         return self._unknown(expression, callee, values, state, frame, result=Object(cls, path=None))
 
@@ -356,3 +358,11 @@ class Caller(Inliner):
         """An instance of the class that ``dotted`` names in ``module``."""
         cls = resolve_class(self.world, module, dotted)
         return None if cls is None else Object(cls)
+
+
+def _is_plain_exception(cls: ClassInfo) -> bool:
+    """Whether making an instance of ``cls`` only keeps the arguments, as built-in exceptions do."""
+    if any(entry.methods.keys() & {"__init__", "__new__"} for entry in cls.family()):
+        return False
+    bases = [getattr(builtins, entry.dotted, None) for entry in cls.resolution_order if isinstance(entry, External)]
+    return bool(bases) and all(isinstance(base, type) and issubclass(base, BaseException) for base in bases)

@@ -13,7 +13,18 @@ from kvlint.analysis.frames import Frame, Raised
 from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.states import EMPTY, Env, State, Trace
 from kvlint.analysis.subject import Subject
-from kvlint.analysis.values import NO_CAUSES, UNDECIDED, UNKNOWN, Known, Local, Object, Something, Value, computed_from
+from kvlint.analysis.values import (
+    NO_CAUSES,
+    UNDECIDED,
+    UNKNOWN,
+    Known,
+    Local,
+    Object,
+    Something,
+    Value,
+    carries,
+    computed_from,
+)
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
@@ -85,13 +96,18 @@ class Inliner(Effects):
         if not touches and any(_is_guess(after, started) for after in ends):
             started = started.holding(EMPTY)
             # What it raises stays a guess; one that never returns has no result either.
-            outcomes = [(computed_from([*arguments, *named.values()]), started)] if outcomes else []
+            outcomes = [(self._guessed([*arguments, *named.values()]), started)] if outcomes else []
         for each in thrown:
             self.throw(replace(each, state=_returned(each.state, state)), caller)
         results: Outcomes = []
         for value, after in outcomes:
             results.append((value, _returned(after, state)))
         return list(dict.fromkeys(results))
+
+    def _guessed(self, values: list[Value]) -> Something:
+        """The result of a call of which something could not be decided."""
+        value = computed_from(values)
+        return value if self.in_worker else Something(value.causes, undecided=True, reaches=any(map(carries, values)))
 
     def _run_once(self, function: ir.Function, started: State, frame: Frame) -> tuple[Outcomes, tuple[Raised, ...]]:
         """Run a body, or repeat what the same call in the same state did before.
