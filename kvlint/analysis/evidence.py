@@ -8,15 +8,9 @@ from collections.abc import Iterator
 from kvlint.analysis.conclusions import receiver_name
 from kvlint.analysis.subject import StatusEnum, status_enum
 from kvlint.config import ProtocolOverride
+from kvlint.semantics.class_body import annotation_class, parameters
 from kvlint.semantics.constants import EnumInfo, enum_info, member_of
-from kvlint.semantics.hierarchy import (
-    ClassInfo,
-    Method,
-    annotation_class,
-    class_info,
-    parameters,
-    resolve_class,
-)
+from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import World, dotted_name
 

@@ -18,7 +18,7 @@ from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT, Object, Stored, Value
 from kvlint.analysis.writes import Guard, Write, opens_rooms, surroundings, writes_in
-from kvlint.semantics.hierarchy import parameters
+from kvlint.semantics.class_body import parameters
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,8 @@ from kvlint.analysis.evidence import (
 from kvlint.analysis.signatures import is_primary, signature_of, writer_names
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.transition import Signature, TransitionTable, transition_table
-from kvlint.semantics.hierarchy import (
-    ClassInfo,
-    Method,
-    classes_of,
-    parameters,
-)
+from kvlint.semantics.class_body import parameters
+from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 

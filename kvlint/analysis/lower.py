@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from kvlint.analysis import ir
-from kvlint.semantics.hierarchy import parameters
+from kvlint.semantics.class_body import parameters
 from kvlint.semantics.module import Function, statements_in
 from kvlint.semantics.world import World
 

@@ -9,13 +9,8 @@ from functools import cached_property
 
 from kvlint.analysis.infer import attribute_subjects, subject_of
 from kvlint.analysis.subject import Subject
-from kvlint.semantics.hierarchy import (
-    ClassInfo,
-    annotation_class,
-    class_info,
-    parameters,
-    resolve_class,
-)
+from kvlint.semantics.class_body import annotation_class, parameters
+from kvlint.semantics.hierarchy import ClassInfo, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import World, dotted_name
 

@@ -14,7 +14,8 @@ from kvlint.analysis.values import EXCEPTION, STATUS
 from kvlint.analysis.workers import Drop
 from kvlint.analysis.writes import Write
 from kvlint.diagnostics import DeferAbortCleanup, RecordFailure, SkipGuard, StickyTerminal
-from kvlint.semantics.hierarchy import ClassInfo, Method, parameters
+from kvlint.semantics.class_body import parameters
+from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import Symbol, World, dotted_name
 

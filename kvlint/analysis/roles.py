@@ -12,7 +12,8 @@ from kvlint.analysis.places import Place, place_index, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.writes import Write, opens_rooms, writes_in
 from kvlint.protocol import is_failure_name
-from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of, parameters
+from kvlint.semantics.class_body import parameters
+from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import External, World, dotted_name
 

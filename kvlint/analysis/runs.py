@@ -14,7 +14,8 @@ from kvlint.analysis.states import Env, State, Trace
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import takes_in
 from kvlint.analysis.values import Item, Object, Something, Value
-from kvlint.semantics.hierarchy import annotation_class, parameters, resolve_class
+from kvlint.semantics.class_body import annotation_class, parameters
+from kvlint.semantics.hierarchy import resolve_class
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,8 @@ from kvlint.analysis.evidence import (
 )
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.transition import Signature
-from kvlint.semantics.hierarchy import (
-    ClassInfo,
-    Method,
-    annotation_class,
-    parameters,
-)
+from kvlint.semantics.class_body import annotation_class, parameters
+from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Function, Module
 
 

@@ -14,7 +14,8 @@ from kvlint.analysis.states import State
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import starts_in, takes_in
 from kvlint.analysis.values import Causes, Item, Stored
-from kvlint.semantics.hierarchy import ClassInfo, parameters
+from kvlint.semantics.class_body import parameters
+from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 

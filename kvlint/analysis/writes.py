@@ -11,7 +11,7 @@ from kvlint.analysis.infer import Writer, attribute_subjects, own_writers, subje
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.threads import Thread, thread_of
-from kvlint.semantics.hierarchy import parameters
+from kvlint.semantics.class_body import parameters
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 

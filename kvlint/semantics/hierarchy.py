@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kvlint.semantics.class_body import (
+    annotation_class,
+    bound_names,
+    class_statements,
+    is_new_container,
+    note_attribute_types,
+    parameters,
+)
+from kvlint.semantics.linearisation import linearised
 from kvlint.semantics.module import Function, Module, statements_in
 from kvlint.semantics.world import External, Symbol, World, dotted_name
 
@@ -54,7 +62,7 @@ class ClassInfo:
     def methods(self) -> dict[str, Function]:
         """Methods by name, those under ``if`` included; the last definition wins, ``a = b`` aliases are followed."""
         found: dict[str, Function] = {}
-        for statement in _class_statements(self.node.body):
+        for statement in class_statements(self.node.body):
             match statement:
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     found[statement.name] = statement
@@ -68,7 +76,7 @@ class ClassInfo:
     def class_values(self) -> dict[str, ast.expr]:
         """What the class body assigns, by name."""
         found: dict[str, ast.expr] = {}
-        for statement in _class_statements(self.node.body):
+        for statement in class_statements(self.node.body):
             match statement:
                 case (
                     ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -98,7 +106,7 @@ class ClassInfo:
     @cached_property
     def resolution_order(self) -> tuple[ClassInfo | External, ...]:
         """The method resolution order (C3; depth first where the bases contradict each other)."""
-        return tuple(_linearise(self, frozenset()))
+        return tuple(linearised(self, _bases_of))
 
     @cached_property
     def missing_bases(self) -> tuple[str, ...]:
@@ -156,7 +164,7 @@ class ClassInfo:
                             found.add(attr)
                     case _:
                         pass
-        bound = [name for statement in _class_statements(self.node.body) for name in _bound_names(statement)]
+        bound = [name for statement in class_statements(self.node.body) for name in bound_names(statement)]
         found.update(name for name, count in Counter(bound).items() if count > 1 and name in self.class_values)
         return frozenset(found)
 
@@ -182,7 +190,7 @@ class ClassInfo:
                         ast.Assign(targets=[ast.Attribute(attr=name)], value=value)
                         | ast.AnnAssign(target=ast.Attribute(attr=name), value=ast.expr() as value)
                     ):
-                        if _is_new_container(value):
+                        if is_new_container(value):
                             found[name].remove(False)
                             found[name].append(True)
                     case _:
@@ -199,9 +207,11 @@ class ClassInfo:
         found: dict[str, str] = {}
         for statement in self.node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                _note(found, statement.target.id, annotation_class(statement.annotation))
+                dotted = annotation_class(statement.annotation)
+                if dotted is not None:
+                    found.setdefault(statement.target.id, dotted)
         for method in self.methods.values():
-            _note_attribute_types(method, found)
+            note_attribute_types(method, found)
         return found
 
     def attribute_class(self, name: str) -> ClassInfo | None:
@@ -301,33 +311,6 @@ def classes_of(world: World, module: Module) -> tuple[ClassInfo, ...]:
     return known
 
 
-def annotation_class(annotation: ast.expr | None) -> str | None:
-    """The class an annotation names: ``C``, ``"C"``, ``Optional[C]``, ``C | None``, ``Annotated[C, …]``."""
-    match annotation:
-        case None:
-            return None
-        case ast.Subscript(value=value, slice=inner):
-            outer = (dotted_name(value) or "").rpartition(".")[2]
-            if outer == "Annotated" and isinstance(inner, ast.Tuple):
-                return annotation_class(inner.elts[0])
-            return annotation_class(inner) if outer in {"Optional", "Final", "ClassVar"} else None
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            sides = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
-            return annotation_class(sides[0]) if len(sides) == 1 else None
-        case ast.Constant(value=str(text)):
-            try:
-                return annotation_class(ast.parse(text, mode="eval").body)
-            except SyntaxError:
-                return None
-        case _:
-            return dotted_name(annotation)
-
-
-def parameters(function: Function) -> list[ast.arg]:
-    """The named parameters in order: positional-only, positional, keyword-only."""
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
 _Construction = tuple[ast.ClassDef, list[ast.expr], str]
 
 
@@ -349,97 +332,5 @@ def _constructions(world: World, module: Module) -> dict[str, list[_Construction
     return known
 
 
-def _class_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for statement in body:
-        match statement:
-            case ast.If(body=then, orelse=orelse):
-                yield from _class_statements(then)
-                yield from _class_statements(orelse)
-            case ast.Try(body=block, handlers=handlers):
-                yield from _class_statements(block)
-                for handler in handlers:
-                    yield from _class_statements(handler.body)
-            case _:
-                yield statement
-
-
-def _bound_names(statement: ast.stmt) -> list[str]:
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            return [name]
-        case ast.Assign(targets=targets):
-            return [target.id for target in targets if isinstance(target, ast.Name)]
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()) | ast.AugAssign(target=ast.Name(id=name)):
-            return [name]
-        case _:
-            return []
-
-
-def _is_new_container(value: ast.expr) -> bool:
-    match value:
-        case ast.Dict() | ast.List() | ast.Set() | ast.DictComp() | ast.ListComp() | ast.SetComp():
-            return True
-        case ast.Call(func=callee):
-            name = (dotted_name(callee) or "").rpartition(".")[2]
-            return name in {"dict", "list", "set", "defaultdict", "deque", "OrderedDict", "Counter"}
-        case _:
-            return False
-
-
-def _note(found: dict[str, str], name: str, dotted: str | None) -> None:
-    if dotted is not None:
-        found.setdefault(name, dotted)
-
-
-def _note_attribute_types(method: Function, found: dict[str, str]) -> None:
-    named = parameters(method)
-    if not named:
-        return
-    receiver = named[0].arg
-    annotated = {argument.arg: annotation_class(argument.annotation) for argument in named}
-    for node in statements_in(method.body):
-        match node:
-            case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id=owner), attr=attr)) if owner == receiver:
-                _note(found, attr, annotation_class(node.annotation))
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr=attr)]) if owner == receiver:
-                match node.value:
-                    case ast.Name(id=parameter):
-                        _note(found, attr, annotated.get(parameter))
-                    case ast.Call(func=callee):
-                        name = dotted_name(callee)
-                        if name and name.rpartition(".")[2][:1].isupper():
-                            _note(found, attr, name)
-                    case _:
-                        pass
-            case _:
-                pass
-
-
-def _linearise(info: ClassInfo, seen: frozenset[int]) -> list[ClassInfo | External]:
-    if id(info.node) in seen:
-        return []
-    seen |= {id(info.node)}
-    sequences: list[list[ClassInfo | External]] = [
-        _linearise(base, seen) if isinstance(base, ClassInfo) else [base] for base in info.bases
-    ]
-    sequences.append(list(info.bases))
-    merged = _merge([list(sequence) for sequence in sequences])
-    if merged is None:
-        merged = list(dict.fromkeys(entry for sequence in sequences for entry in sequence))
-    return [info, *merged]
-
-
-def _merge(sequences: list[list[ClassInfo | External]]) -> list[ClassInfo | External] | None:
-    merged: list[ClassInfo | External] = []
-    while sequences := [sequence for sequence in sequences if sequence]:
-        for sequence in sequences:
-            head = sequence[0]
-            if not any(head in other[1:] for other in sequences):
-                break
-        else:
-            return None
-        merged.append(head)
-        for sequence in sequences:
-            if sequence[0] == head:
-                del sequence[0]
-    return merged
+def _bases_of(entry: ClassInfo | External) -> tuple[ClassInfo | External, ...]:
+    return entry.bases if isinstance(entry, ClassInfo) else ()
