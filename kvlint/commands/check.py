@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
+from kvlint.commands.options import (
+    Selection,
+    configuration,
+    discovered,
+    file_options,
+    report_options,
+    rule_options,
+    wanted_details,
+)
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
 from kvlint.source.display import one_line
 
@@ -15,18 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvlint.config import Config
-    from kvlint.report.model import Crash, Report
+    from kvlint.report.model import Crash, Detail, Report
 
 
 @click.command(short_help="Report where a failure status can get lost.")
 @file_options
 @rule_options
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "github")),
-    default="text",
-    help="How findings are written.  [default: text]",
-)
+@report_options
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -39,6 +43,7 @@ def check(
     exit_zero: bool,
     output: str | None,
     output_format: str,
+    include_suppressed: bool,
     **selected: Any,
 ) -> None:
     """Check Python files and the folders that hold them (the current one if no PATH is given).
@@ -47,28 +52,34 @@ def check(
     """
     from kvlint.report import render
 
+    wanted = wanted_details(output_format, include_suppressed)
     selection = Selection(**selected)
     config = configuration(selection)
-    report = _run(selection, config, jobs, verbose)
+    report = _run(selection, config, jobs, verbose, wanted)
     emit(render(report, output_format, colour=colour_for(output)), output)
     explain(report, quiet=quiet, verbose=verbose, with_statistics=statistics)
     ctx.exit(2 if report.crashes else 1 if report.findings and not exit_zero else 0)
 
 
-def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool) -> Report:
+def _run(selection: Selection, config: Config, jobs: int | None, verbose: bool, wanted: Detail) -> Report:
     from kvlint import engine
+    from kvlint.details import with_details
+    from kvlint.source.display import Target
 
     if verbose:
         describe(config)
     if selection.reads_stdin:
         data = sys.stdin.buffer.read()
-        return engine.check_source(selection.stdin_path, data, config)
+        target = Target(selection.stdin_path, os.path.abspath(selection.stdin_path))
+        report = engine.check_source(target.display, data, config)
+        return with_details(report, wanted, (target,), config, {target.path: data})
     found = discovered(selection, config)
     progress = Progress()
     try:
-        return engine.check_targets(found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress)
+        report = engine.check_targets(found.targets, config, warnings=found.warnings, jobs=jobs, progress=progress)
     finally:
         progress.close()
+    return with_details(report, wanted, found.targets, config)
 
 
 def describe(config: Config) -> None:

@@ -5,17 +5,27 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kvlint.commands.check import counted, describe
-from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
+from kvlint.commands.options import (
+    Selection,
+    configuration,
+    discovered,
+    file_options,
+    report_options,
+    rule_options,
+    wanted_details,
+)
 from kvlint.commands.streams import colour_for, count_by_rule, emit, say, warn
 
 if TYPE_CHECKING:
     from kvlint.config import Config
     from kvlint.fix_run import FixRun
+    from kvlint.report.model import Detail
 
 
 @click.command(short_help="Apply fixes in place.")
@@ -23,12 +33,7 @@ if TYPE_CHECKING:
 @rule_options
 @click.option("--diff", is_flag=True, help="Print the changes as a unified diff and write nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply fixes that need a reader's judgement, too.")
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "github")),
-    default="text",
-    help="How the findings that remain are written.  [default: text]",
-)
+@report_options
 @click.pass_context
 def fix(
     ctx: click.Context,
@@ -43,6 +48,7 @@ def fix(
     exit_zero: bool,
     output: str | None,
     output_format: str,
+    include_suppressed: bool,
     **selected: Any,
 ) -> None:
     """Fix Python files and those in folders (the current one if no PATH is given); what remains is reported.
@@ -51,6 +57,7 @@ def fix(
     """
     if diff and output_format != "text":
         raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
+    wanted = wanted_details(output_format, include_suppressed)
     selection = Selection(**selected)
     config = configuration(selection)
     if verbose:
@@ -58,7 +65,7 @@ def fix(
     if selection.reads_stdin:
         run = _fix_stdin(selection, config, unsafe_fixes, diff)
     else:
-        run = _fix_files(selection, config, unsafe_fixes, diff, output, jobs)
+        run = _fix_files(selection, config, unsafe_fixes, diff, output, jobs, wanted)
     if diff or selection.reads_stdin:
         # Standard output holds the diff or the new source, and nothing but it.
         click.echo(_rendered(run, "text", colour=False), err=True, nl=False)
@@ -69,15 +76,17 @@ def fix(
 
 
 def _fix_files(
-    selection: Selection, config: Config, unsafe: bool, diff: bool, output: str | None, jobs: int | None
+    selection: Selection, config: Config, unsafe: bool, diff: bool, output: str | None, jobs: int | None, wanted: Detail
 ) -> FixRun:
+    from kvlint.details import with_details
     from kvlint.fix_run import fix_targets
 
     found = discovered(selection, config)
     run = fix_targets(found.targets, config, unsafe=unsafe, write=not diff, jobs=jobs, warnings=found.warnings)
     if diff:
         emit(_diffs(run), output)
-    return run
+        return run
+    return replace(run, report=with_details(run.report, wanted, found.targets, config))
 
 
 def _fix_stdin(selection: Selection, config: Config, unsafe: bool, diff: bool) -> FixRun:

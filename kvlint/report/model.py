@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Flag, auto
 from typing import TYPE_CHECKING
 
-from kvlint.diagnostics import Finding
+from kvlint.diagnostics import Finding, FixPlan, Replacement
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
+    from kvlint.report.inspect_model import FileModel
     from kvlint.source.display import DisplayPaths
+    from kvlint.source.text import SourceText
+
+
+class Detail(Flag):
+    """What a format shows beyond the findings, and what therefore has to be looked up for it."""
+
+    SOURCES = auto()
+    EDITS = auto()
+    MODELS = auto()
+    SUPPRESSED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What was looked up for a format that shows more than the findings.
+
+    ``root`` is the absolute path of the folder that stands for the project,
+    ``sources`` the texts that findings refer to, by display path, ``edits`` what
+    `kvlint fix` would do for each plan that it would carry out, ``models`` the
+    backends, as ``kvlint inspect`` shows them.
+    """
+
+    root: str
+    sources: Mapping[str, SourceText] = field(default_factory=dict)
+    edits: Mapping[FixPlan, tuple[str, tuple[Replacement, ...]]] = field(default_factory=dict)
+    models: tuple[FileModel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +64,16 @@ class Report:
     """A run: sorted findings with display paths, and what a user has to know besides.
 
     With a crash the findings are incomplete, which no exit status may hide.
+    ``suppressed`` are the findings that comments silence; ``details`` is None
+    where the format asks for none.
     """
 
     findings: tuple[Finding, ...]
     files: FileCounts
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    details: Details | None = None
 
 
 @dataclass(frozen=True, slots=True)

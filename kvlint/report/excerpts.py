@@ -1,0 +1,74 @@
+"""Excerpts: the lines around a place, cut into what stands before, in and after it, for formats that show source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvlint.diagnostics import Span
+from kvlint.source.display import printable
+from kvlint.source.text import SourceText
+
+_LONGEST_LINE = 300  # characters shown of a line; what machines write has lines of megabytes
+_LEAD = 60  # characters shown before a place that lies beyond that
+_LONGEST_SPAN = 12  # lines shown of a place
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A source line; ``marked`` is its part of the place, and empty where it has none."""
+
+    number: int
+    before: str
+    marked: str
+    after: str
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether the place has a part in the line."""
+        return bool(self.marked)
+
+
+def excerpt(source: SourceText | None, span: Span, around: int) -> tuple[Line, ...]:
+    """The lines of ``span`` with ``around`` lines above and below; none where there is no such text."""
+    if source is None or not 1 <= span.line <= len(source.lines):
+        return ()
+    end = min(span.end_line, span.line + _LONGEST_SPAN - 1)
+    first, last = max(1, span.line - around), min(len(source.lines), end + around)
+    return tuple(_line(source, number, span, end) for number in range(first, last + 1))
+
+
+def _line(source: SourceText, number: int, span: Span, end: int) -> Line:
+    text = source.lines[number - 1]
+    if not span.line <= number <= end:
+        return Line(number, _shown(text[:_LONGEST_LINE]) + _more(text, _LONGEST_LINE), "", "")
+    start = span.column - 1 if number == span.line else len(text) - len(text.lstrip())
+    stop = span.end_column - 1 if number == span.end_line else len(text)
+    if (span.line, span.column) == (span.end_line, span.end_column):
+        start, stop = len(text) - len(text.lstrip()), len(text)  # a point: the whole line
+    head = max(0, start - _LEAD) if start > _LONGEST_LINE else 0
+    tail = max(stop, start) if stop - head <= _LONGEST_LINE else head + _LONGEST_LINE
+    after = text[tail : max(tail, head + _LONGEST_LINE)]
+    return Line(
+        number,
+        ("…" if head else "") + _shown(text[head:start]),
+        _shown(text[start:tail]),
+        _shown(after) + _more(text, tail + len(after)),
+    )
+
+
+def _more(text: str, shown: int) -> str:
+    return "…" if len(text) > shown else ""
+
+
+def _shown(text: str) -> str:
+    r"""``text`` with tabs as they are and control characters, also those that reorder text, spelled ``\u202e``."""
+    return text if text.isprintable() else "".join(_spelled(printable(text)))
+
+
+def _spelled(text: str) -> Iterator[str]:
+    for character in text:
+        if character.isprintable() or character == "\t" or character.isspace():
+            yield character
+        else:
+            yield character.encode("unicode_escape").decode("ascii")
