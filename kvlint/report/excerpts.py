@@ -1,8 +1,11 @@
-"""Excerpts: the lines around a place, cut into what stands before, in and after it, for formats that show source."""
+"""Excerpts: the lines around a place, cut into what stands before, in and after it, for formats that show source.
+
+Indentation that all lines of an excerpt share is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvlint.diagnostics import Span
@@ -35,13 +38,21 @@ def excerpt(source: SourceText | None, span: Span, around: int) -> tuple[Line, .
         return ()
     end = min(span.end_line, span.line + _LONGEST_SPAN - 1)
     first, last = max(1, span.line - around), min(len(source.lines), end + around)
-    return tuple(_line(source, number, span, end) for number in range(first, last + 1))
+    cut = common_indentation(source.lines[first - 1 : last])
+    moved = Span(span.line, max(1, span.column - cut), span.end_line, max(1, span.end_column - cut))
+    return tuple(_line(source.lines[number - 1][cut:], number, moved, end) for number in range(first, last + 1))
 
 
-def _line(source: SourceText, number: int, span: Span, end: int) -> Line:
-    text = source.lines[number - 1]
+def common_indentation(lines: Iterable[str]) -> int:
+    """How many characters of indentation ``lines`` share, empty ones left aside."""
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    columns = enumerate(zip(*indents, strict=False))
+    return next((index for index, characters in columns if len(set(characters)) > 1), min(map(len, indents), default=0))
+
+
+def _line(text: str, number: int, span: Span, end: int) -> Line:
     if not span.line <= number <= end:
-        return Line(number, _shown(text[:_LONGEST_LINE]) + _more(text, _LONGEST_LINE), "", "")
+        return Line(number, shown(text[:_LONGEST_LINE]) + _more(text, _LONGEST_LINE), "", "")
     start = span.column - 1 if number == span.line else len(text) - len(text.lstrip())
     stop = span.end_column - 1 if number == span.end_line else len(text)
     if (span.line, span.column) == (span.end_line, span.end_column):
@@ -51,9 +62,9 @@ def _line(source: SourceText, number: int, span: Span, end: int) -> Line:
     after = text[tail : max(tail, head + _LONGEST_LINE)]
     return Line(
         number,
-        ("…" if head else "") + _shown(text[head:start]),
-        _shown(text[start:tail]),
-        _shown(after) + _more(text, tail + len(after)),
+        ("…" if head else "") + shown(text[head:start]),
+        shown(text[start:tail]),
+        shown(after) + _more(text, tail + len(after)),
     )
 
 
@@ -61,7 +72,7 @@ def _more(text: str, shown: int) -> str:
     return "…" if len(text) > shown else ""
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     r"""``text`` with tabs as they are and control characters, also those that reorder text, spelled ``\u202e``."""
     return text if text.isprintable() else "".join(_spelled(printable(text)))
 

@@ -256,4 +256,3 @@ def _drop(drop: DropModel) -> tuple[str, ...]:
         " or ".join(drop.statuses),
         drop.why,
     )
-

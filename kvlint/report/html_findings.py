@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import shorten
 
-from kvlint.diagnostics import Applicability, Finding, Flow, Location, Span
+from kvlint.diagnostics import Applicability, Finding, Flow, Location, Replacement
 from kvlint.registry import Rule, rule_of
-from kvlint.report.excerpts import Line, excerpt
-from kvlint.report.fingerprints import fingerprints
+from kvlint.report.excerpts import Line, common_indentation, excerpt, shown
+from kvlint.report.fingerprints import fingerprints, text_of
 from kvlint.report.model import Crash, Details
 from kvlint.source.display import one_line, printable
 from kvlint.source.text import SourceText
 
 _AROUND = 3  # lines of context around a finding
 _AROUND_RELATED = 1
+_LONGEST_STEP = 160  # characters of source shown with a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,9 @@ def _schedule(flows: Sequence[Flow], details: Details) -> ScheduleView | None:
 
 
 def _source_of(details: Details, location: Location) -> str:
-    lines = _excerpt(details, location, 0)
-    return f"{lines[0].before}{lines[0].marked}{lines[0].after}".strip() if lines else ""
+    source = details.sources.get(location.path)
+    text = "" if source is None else text_of(location.span, source.lines)
+    return shown(shorten(text, _LONGEST_STEP, placeholder=" …"))
 
 
 def _fix(finding: Finding, details: Details) -> FixView | None:
@@ -204,22 +207,23 @@ def _fix(finding: Finding, details: Details) -> FixView | None:
         return None
     path, replacements = details.edits.get(plan, ("", ()))
     source = details.sources.get(path)
-    changes = tuple(
-        (
-            f"{one_line(path)}:{replacement.span.line}",
-            _removed(source, replacement.span),
-            tuple(printable(replacement.text).splitlines()),
-        )
-        for replacement in replacements
-    )
+    changes = tuple(_change(path, source, replacement) for replacement in replacements)
     return FixView(plan.NAME, plan.TITLE, plan.APPLICABILITY is Applicability.SAFE, changes)
 
 
-def _removed(source: SourceText | None, span: Span) -> tuple[str, ...]:
-    """The whole lines that an edit takes away; it ends where a line starts, or where a text without a line end does."""
-    if source is None:
-        return ()
-    return source.lines[span.line - 1 : span.end_line - (span.end_column == 1)]
+def _change(
+    path: str, source: SourceText | None, replacement: Replacement
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Where an edit begins, the whole lines that it takes away and those that it puts there, moved left together.
+
+    It ends where a line starts, or where a text without a line end does.
+    """
+    span = replacement.span
+    old = () if source is None else source.lines[span.line - 1 : span.end_line - (span.end_column == 1)]
+    new = replacement.text.splitlines()
+    cut = common_indentation((*old, *new))
+    removed, added = (tuple(shown(line[cut:]) for line in lines) for lines in (old, new))
+    return f"{one_line(path)}:{span.line}", removed, added
 
 
 def _sections(code: str, name: str) -> Iterator[tuple[str, tuple[tuple[tuple[bool, str], ...], ...]]]:
@@ -245,4 +249,3 @@ def _known(code: str, name: str) -> Rule | None:
     except KeyError:
         return None
     return rule if rule.name == name else None
-

@@ -168,9 +168,7 @@ class _Run:
         if notes:
             invocation["toolExecutionNotifications"] = notes
         files = report.files
-        invocation["properties"] = {
-            "files": {"checked": files.checked, "parsed": files.parsed, "failed": files.failed}
-        }
+        invocation["properties"] = {"files": {"checked": files.checked, "parsed": files.parsed, "failed": files.failed}}
         return invocation
 
     def _crash(self, crash: Crash) -> _Json:
