@@ -59,6 +59,10 @@ def fix(
         raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
     wanted = wanted_details(output_format, include_suppressed)
     selection = Selection(**selected)
+    if selection.reads_stdin and output_format != "text":
+        raise click.UsageError(
+            "--output-format does not apply to standard input, whose fixed text is what is printed: leave it out"
+        )
     config = configuration(selection)
     if verbose:
         describe(config)
