@@ -5,7 +5,7 @@ Indentation that all lines of an excerpt share is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvlint.diagnostics import Span
@@ -52,7 +52,7 @@ def common_indentation(lines: Iterable[str]) -> int:
 
 def _line(text: str, number: int, span: Span, end: int) -> Line:
     if not span.line <= number <= end:
-        return Line(number, shown(text[:_LONGEST_LINE]) + _more(text, _LONGEST_LINE), "", "")
+        return Line(number, text[:_LONGEST_LINE] + _more(text, _LONGEST_LINE), "", "")
     start = span.column - 1 if number == span.line else len(text) - len(text.lstrip())
     stop = span.end_column - 1 if number == span.end_line else len(text)
     if (span.line, span.column) == (span.end_line, span.end_column):
@@ -62,9 +62,9 @@ def _line(text: str, number: int, span: Span, end: int) -> Line:
     after = text[tail : max(tail, head + _LONGEST_LINE)]
     return Line(
         number,
-        ("…" if head else "") + shown(text[head:start]),
-        shown(text[start:tail]),
-        shown(after) + _more(text, tail + len(after)),
+        ("…" if head else "") + text[head:start],
+        text[start:tail],
+        after + _more(text, tail + len(after)),
     )
 
 
@@ -73,13 +73,11 @@ def _more(text: str, shown: int) -> str:
 
 
 def shown(text: str) -> str:
-    r"""``text`` with tabs as they are and control characters, also those that reorder text, spelled ``\u202e``."""
-    return text if text.isprintable() else "".join(_spelled(printable(text)))
+    r"""``text`` with control characters, also those that reorder text, spelled ``\u202e``; tabs and line feeds stay."""
+    return text if text.isprintable() else "".join(map(_spelled, printable(text)))
 
 
-def _spelled(text: str) -> Iterator[str]:
-    for character in text:
-        if character.isprintable() or character == "\t" or character.isspace():
-            yield character
-        else:
-            yield character.encode("unicode_escape").decode("ascii")
+def _spelled(character: str) -> str:
+    if character.isprintable() or character in "\t\n":
+        return character
+    return character.encode("unicode_escape").decode("ascii")

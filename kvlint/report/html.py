@@ -1,8 +1,10 @@
 """One HTML page for people: findings with their source, how they come about, and the backends behind them.
 
 The page is whole in itself: it refers to nothing outside, and a content security
-policy keeps it so whatever the linted source holds.  Jinja escapes everything
-that a template prints; what the page looks like and does is in ``assets``.
+policy keeps it so whatever the linted source holds.  Jinja, which no other format
+loads, escapes everything that a template prints: pages of this size are easier to
+read and to keep right as templates than as code, and nothing relies on each place
+remembering to escape.  What the page looks like and does is in ``assets``.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from kvlint.report.excerpts import shown
 from kvlint.report.html_backends import MARKS, MEANINGS, backend_views
 from kvlint.report.html_findings import crash_views, file_views, rule_views, suppressed_views, thing
 from kvlint.report.inspect_model import FileModel
@@ -99,12 +102,18 @@ def _template() -> Template:
     environment = Environment(
         loader=PackageLoader("kvlint.report", "assets"),
         autoescape=True,
+        finalize=_cleaned,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     return environment.get_template("page.html.jinja")
+
+
+def _cleaned(value: Any) -> Any:
+    """What a template prints, free of characters that hide or reorder text; markup is kvlint's own."""
+    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _asset(name: str) -> str:

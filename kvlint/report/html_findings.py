@@ -10,10 +10,10 @@ from textwrap import shorten
 
 from kvlint.diagnostics import Applicability, Finding, Flow, Location, Replacement
 from kvlint.registry import Rule, rule_of
-from kvlint.report.excerpts import Line, common_indentation, excerpt, shown
+from kvlint.report.excerpts import Line, common_indentation, excerpt
 from kvlint.report.fingerprints import fingerprints, text_of
 from kvlint.report.model import Crash, Details
-from kvlint.source.display import one_line, printable
+from kvlint.source.display import one_line
 from kvlint.source.text import SourceText
 
 _AROUND = 3  # lines of context around a finding
@@ -106,11 +106,11 @@ def thing(number: int, noun: str) -> str:
 
 def rule_views(findings: Sequence[Finding]) -> list[RuleView]:
     """The rules of ``findings``, the busiest first."""
-    counts = Counter((finding.code, finding.name, finding.severity) for finding in findings)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    first = {finding.code: finding for finding in reversed(findings)}
+    counts = Counter(finding.code for finding in findings)
     return [
-        RuleView(code, name, severity.value, count, tuple(_sections(code, name)))
-        for (code, name, severity), count in ordered
+        RuleView(code, first[code].name, first[code].severity.value, count, tuple(_sections(code, first[code].name)))
+        for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
@@ -132,7 +132,7 @@ def suppressed_views(findings: Sequence[Finding], details: Details) -> list[Plac
     return [
         PlaceView(
             _place(finding.location),
-            f"{finding.code} {printable(finding.message)}",
+            f"{finding.code} {finding.message}",
             _excerpt(details, finding.location, 0),
         )
         for finding in findings
@@ -141,7 +141,7 @@ def suppressed_views(findings: Sequence[Finding], details: Details) -> list[Plac
 
 def crash_views(crashes: Sequence[Crash]) -> list[tuple[str, str, str]]:
     """Path, reason and traceback of what kvlint failed on."""
-    return [(one_line(crash.path), printable(crash.reason), printable(crash.traceback)) for crash in crashes]
+    return [(one_line(crash.path), crash.reason, crash.traceback) for crash in crashes]
 
 
 def _finding(finding: Finding, anchor: str, details: Details) -> FindingView:
@@ -153,13 +153,13 @@ def _finding(finding: Finding, anchor: str, details: Details) -> FindingView:
         finding.severity.value,
         span.line,
         span.column,
-        printable(finding.message),
+        finding.message,
         _excerpt(details, finding.location, _AROUND),
         _schedule(finding.flows, details),
         tuple(
             PlaceView(
                 _place(related.location),
-                printable(related.message),
+                related.message,
                 _excerpt(details, related.location, _AROUND_RELATED),
             )
             for related in finding.related
@@ -183,7 +183,7 @@ def _schedule(flows: Sequence[Flow], details: Details) -> ScheduleView | None:
         StepView(
             step.order,
             thread,
-            printable(step.message),
+            step.message,
             _place(step.location),
             _source_of(details, step.location),
         )
@@ -198,7 +198,7 @@ def _schedule(flows: Sequence[Flow], details: Details) -> ScheduleView | None:
 def _source_of(details: Details, location: Location) -> str:
     source = details.sources.get(location.path)
     text = "" if source is None else text_of(location.span, source.lines)
-    return shown(shorten(text, _LONGEST_STEP, placeholder=" …"))
+    return shorten(text, _LONGEST_STEP, placeholder=" …")
 
 
 def _fix(finding: Finding, details: Details) -> FixView | None:
@@ -222,7 +222,7 @@ def _change(
     old = () if source is None else source.lines[span.line - 1 : span.end_line - (span.end_column == 1)]
     new = replacement.text.splitlines()
     cut = common_indentation((*old, *new))
-    removed, added = (tuple(shown(line[cut:]) for line in lines) for lines in (old, new))
+    removed, added = (tuple(line[cut:] for line in lines) for lines in (old, new))
     return f"{one_line(path)}:{span.line}", removed, added
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from kvlint.diagnostics import (
     DeferAbortCleanup,
     Finding,
+    FixPlan,
     Flow,
     Location,
     Related,
@@ -27,7 +28,6 @@ from kvlint.report.inspect_model import (
     FileModel,
     Keeper,
     Member,
-    Named,
     Row,
     Runner,
     Site,
@@ -169,7 +169,9 @@ MODEL = FileModel(
     (Enum("Poll", _SPOT, True, _MEMBERS),),
     (
         Keeper("Manager", _SPOT, "Poll", "table", "request_status", (), (), (), (), (), None, ()),
-        Keeper("Record", Spot(BASE, 1, "common/base class.py"), "Poll", "attribute", "status", (), (), (), (), (), None, ()),
+        Keeper(
+            "Record", Spot(BASE, 1, "common/base class.py"), "Poll", "attribute", "status", (), (), (), (), (), None, ()
+        ),
     ),
     (WRITER,),
     (
@@ -216,7 +218,7 @@ def sources() -> dict[str, SourceText]:
 def small(root: Path, *, models: tuple[FileModel, ...] = (MODEL,)) -> Report:
     """The report of a run in the folder ``root``, the current one."""
     indent = " " * 16
-    edits = {
+    edits: dict[FixPlan, tuple[str, tuple[Replacement, ...]]] = {
         SKIP: (BACKEND, (Replacement(Span(6, 1, 6, 1), f"{indent}self.update_status(room, F)\n"),)),
         DROP: (BACKEND, (Replacement(Span(14, 1, 15, 1), ""),)),
     }
