@@ -136,8 +136,10 @@ def _spelled(note: str, writer: WriterModel) -> str:
 def _cell(stored: str, written: str, cell: CellModel, roles: Mapping[str, str]) -> CellView:
     if cell.outcomes is None:
         return CellView("?", "unknown", cell.raises)
+    if not cell.outcomes:
+        return CellView("never returns", "unknown", cell.raises)
     names = {ABSENT: "nothing", FOREIGN: "something else"}
-    text = " or ".join(names.get(outcome, outcome) for outcome in cell.outcomes) or "nothing returned"
+    text = " or ".join(names.get(outcome, outcome) for outcome in cell.outcomes)
     return CellView(text, _meaning(stored, written, cell.outcomes, roles), cell.raises)
 
 
