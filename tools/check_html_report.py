@@ -169,6 +169,8 @@ def _keyboard(page: Page) -> Iterator[str]:
         kind = page.evaluate(
             "(() => { const e = document.activeElement; return e.id || e.type || e.tagName.toLowerCase(); })()"
         )
+        if kind == "body":
+            break  # behind the last control
         if page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "none":
             yield f"{kind} does not show its focus"
         reached.add(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -220,7 +221,8 @@ def _change(
     """
     span = replacement.span
     old = () if source is None else source.lines[span.line - 1 : span.end_line - (span.end_column == 1)]
-    new = replacement.text.splitlines()
+    # Not splitlines(), which knows more line ends than Python's own reader.
+    new = re.split(r"\r\n|\r|\n", re.sub(r"(\r\n|\r|\n)\Z", "", replacement.text)) if replacement.text else []
     cut = common_indentation((*old, *new))
     removed, added = (tuple(line[cut:] for line in lines) for lines in (old, new))
     return f"{one_line(path)}:{span.line}", removed, added

@@ -23,7 +23,7 @@ from kvlint.report.inspect_model import CellModel, FileModel
 from kvlint.report.model import Details, FileCounts, Report
 from kvlint.source.text import decode
 
-from .small import EVIL, MODEL, SKIPPED, WRITER, small
+from .small import EVIL, MODEL, OVERWRITE, SKIPPED, WRITER, small
 
 _VOID = {"meta", "link", "input", "br", "hr", "img"}
 
@@ -255,6 +255,17 @@ def test_what_needs_the_script_is_hidden_without_it(page: Page) -> None:
     (form,) = page.all("form")
     assert "hidden" in form.attributes
     assert not [element for element in page.all() if "hidden" in element.attributes and element is not form]
+
+
+def test_two_files_with_the_same_content_are_told_apart(tmp_path: Path) -> None:
+    report = small(tmp_path, models=(MODEL, with_values(MODEL, path="other/conn.py")))
+    assert report.details is not None
+    again = replace(OVERWRITE, location=replace(OVERWRITE.location, path="other/nixl/conn.py"))
+    page = Page(render(replace(report, findings=(*report.findings, again)), "html"))
+    names = [region.attributes["aria-label"] for region in page.all(cls="scroll")]
+    assert len(set(names)) == len(names)
+    identifiers = [element.attributes["id"] for element in page.all() if "id" in element.attributes]
+    assert len(set(identifiers)) == len(identifiers)
 
 
 # -- what it shows --------------------------------------------------------------------
