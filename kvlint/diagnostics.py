@@ -56,6 +56,31 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One event of the schedule that a finding warns of; ``order`` is its rank among those of all threads, from 1."""
+
+    order: int
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What one thread does in the schedule that a finding warns of, in the order in which it does it."""
+
+    thread: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Text that takes the place of a span (of nothing, where the span is empty), with the file's own line ends."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StickyTerminal:
     """Make a status writer ignore every write once a terminal status is stored.
 
@@ -150,7 +175,11 @@ FixPlan = StickyTerminal | SkipGuard | DeferAbortCleanup | RecordFailure
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One diagnosis.  ``plan`` is the edit that mends it, None where no codemod should."""
+    """One diagnosis.
+
+    ``plan`` is the edit that mends it, None where no codemod should; ``flows``
+    are the threads of a schedule that leads to the harm, empty where one place tells it all.
+    """
 
     code: str
     name: str
@@ -159,6 +188,7 @@ class Finding:
     location: Location
     related: tuple[Related, ...] = ()
     plan: FixPlan | None = None
+    flows: tuple[Flow, ...] = ()
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

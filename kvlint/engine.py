@@ -128,12 +128,21 @@ def diagnoser(
     return diagnose
 
 
-def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] = ()) -> Inspection:
-    """The facts of those ``targets`` that are candidates or among ``named``, the paths that the user gave."""
+def inspect(
+    targets: Sequence[Target],
+    config: Config,
+    *,
+    named: Iterable[str] = (),
+    base: Mapping[str, bytes] | None = None,
+) -> Inspection:
+    """The facts of those ``targets`` that are candidates or among ``named``, the paths that the user gave.
+
+    ``base`` stands in for the disk.
+    """
     names = DisplayPaths(targets)
     asked = {os.path.abspath(path) for path in named}
-    scan = _scan(targets, config)
-    check_file = FileCheck(config)
+    scan = _scan(targets, config, base)
+    check_file = FileCheck(config, base)
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
     files: list[Inspected] = []
     crashes: list[Crash] = []
@@ -222,13 +231,19 @@ def _report(
         parsed=sum(outcome.parsed for outcome in outcomes),
         failed=sum(outcome.failed for outcome in outcomes),
     )
+    silenced = [_shown(finding, names) for outcome in outcomes for finding in outcome.silenced]
     return Report(
-        tuple(sorted(findings, key=lambda finding: finding.sort_key)),
+        _in_order(findings),
         counts,
         warnings + tuple(sorted(more)),
         _by_path(crashes),
+        _in_order(silenced),
         overlay={names.of(path): data for path, data in (overlay or {}).items()},
     )
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: finding.sort_key))
 
 
 def _by_path(crashes: Iterable[Crash]) -> tuple[Crash, ...]:
@@ -243,4 +258,8 @@ def _shown(finding: Finding, names: DisplayPaths) -> Finding:
         return replace(location, path=names.of(location.path, anchor))
 
     related = tuple(replace(place, location=shown(place.location)) for place in finding.related)
-    return replace(finding, location=shown(finding.location), related=related)
+    flows = tuple(
+        replace(flow, steps=tuple(replace(step, location=shown(step.location)) for step in flow.steps))
+        for flow in finding.flows
+    )
+    return replace(finding, location=shown(finding.location), related=related, flows=flows)

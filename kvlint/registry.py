@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kvlint.config import Config, ConfigError
-from kvlint.diagnostics import Finding, FixPlan, Location, Related, Severity
+from kvlint.diagnostics import Finding, FixPlan, Flow, Location, Related, Severity
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
@@ -53,10 +53,15 @@ class Rule:
         return re.split(r"(?<=[.!?])\s", " ".join(section.split()), maxsplit=1)[0]
 
     def finding(
-        self, location: Location, message: str, related: Iterable[Related] = (), plan: FixPlan | None = None
+        self,
+        location: Location,
+        message: str,
+        related: Iterable[Related] = (),
+        plan: FixPlan | None = None,
+        flows: Iterable[Flow] = (),
     ) -> Finding:
         """A finding of this rule."""
-        return Finding(self.code, self.name, self.severity, message, location, tuple(related), plan)
+        return Finding(self.code, self.name, self.severity, message, location, tuple(related), plan, tuple(flows))
 
 
 def rule(

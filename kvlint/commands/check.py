@@ -10,28 +10,32 @@ import click
 
 from kvlint.commands.caching import cache_option, kept_results
 from kvlint.commands.narrowing import Narrowing, narrowing_options
-from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
+from kvlint.commands.options import (
+    Selection,
+    configuration,
+    discovered,
+    file_options,
+    report_options,
+    rule_options,
+    wanted_details,
+)
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
 from kvlint.source.display import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kvlint.cache.results import Results
     from kvlint.config import Config
     from kvlint.report.model import Crash, Report
+    from kvlint.source.display import Target
 
 
 @click.command(short_help="Report where a failure status can get lost.")
 @file_options
 @rule_options
+@report_options
 @narrowing_options
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "github", "gitlab")),
-    default="text",
-    help="How findings are written.  [default: text]",
-)
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep the results of earlier runs.")
 @cache_option
 @click.pass_context
@@ -52,14 +56,17 @@ def check(
     no_baseline: bool,
     write_baseline: bool,
     diff_base: str | None,
+    include_suppressed: bool,
     **selected: Any,
 ) -> None:
     """Check Python files and the folders that hold them (the current one if no PATH is given).
 
     Exits with 0 if nothing is reported, 1 if something is, 2 if the command, the configuration or kvlint itself failed.
     """
+    from kvlint.details import with_details
     from kvlint.report import render
 
+    wanted = wanted_details(output_format, include_suppressed)
     selection = Selection(**selected)
     config = configuration(selection)
     narrowing = Narrowing(
@@ -75,20 +82,25 @@ def check(
         describe(config)
         narrowing.describe()
     with kept_results(config, no_cache, cache_dir, verbose=verbose) as results:
-        report, checked = _run(selection, config, jobs, results)
-    report = narrowing.apply(report, checked, quiet=quiet)
+        report, targets, overlay = _run(selection, config, jobs, results)
+    report = narrowing.apply(report, [target.path for target in targets], quiet=quiet)
+    report = with_details(report, wanted, targets, config, overlay)
     emit(render(report, output_format, colour=colour_for(output)), output)
     explain(report, quiet=quiet, verbose=verbose, with_statistics=statistics)
     ctx.exit(2 if report.crashes else 1 if report.findings and not exit_zero else 0)
 
 
-def _run(selection: Selection, config: Config, jobs: int | None, results: Results | None) -> tuple[Report, list[str]]:
-    """The report and the absolute paths of the files that it is on."""
+def _run(
+    selection: Selection, config: Config, jobs: int | None, results: Results | None
+) -> tuple[Report, Sequence[Target], dict[str, bytes]]:
+    """The report, the files that it is on, and contents that stand in for the disk's."""
     from kvlint import engine
+    from kvlint.source.display import Target
 
     if selection.reads_stdin:
         data = sys.stdin.buffer.read()
-        return engine.check_source(selection.stdin_path, data, config), [os.path.abspath(selection.stdin_path)]
+        target = Target(selection.stdin_path, os.path.abspath(selection.stdin_path))
+        return engine.check_source(target.display, data, config), (target,), {target.path: data}
     found = discovered(selection, config)
     progress = Progress()
     try:
@@ -97,7 +109,7 @@ def _run(selection: Selection, config: Config, jobs: int | None, results: Result
         )
     finally:
         progress.close()
-    return report, [target.path for target in found.targets]
+    return report, found.targets, {}
 
 
 def describe(config: Config) -> None:

@@ -12,12 +12,21 @@ import click
 
 from kvlint.commands.check import counted, describe
 from kvlint.commands.narrowing import Narrowing, baseline_options
-from kvlint.commands.options import Selection, configuration, discovered, file_options, rule_options
+from kvlint.commands.options import (
+    Selection,
+    configuration,
+    discovered,
+    file_options,
+    report_options,
+    rule_options,
+    wanted_details,
+)
 from kvlint.commands.streams import colour_for, count_by_rule, emit, say, warn
 
 if TYPE_CHECKING:
     from kvlint.config import Config
     from kvlint.fix_run import FixRun
+    from kvlint.report.model import Detail
 
 
 @click.command(short_help="Apply fixes in place.")
@@ -26,12 +35,7 @@ if TYPE_CHECKING:
 @baseline_options
 @click.option("--diff", is_flag=True, help="Print the changes as a unified diff and write nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="Apply fixes that need a reader's judgement, too.")
-@click.option(
-    "--output-format",
-    type=click.Choice(("text", "json", "github", "gitlab")),
-    default="text",
-    help="How the findings that remain are written.  [default: text]",
-)
+@report_options
 @click.pass_context
 def fix(
     ctx: click.Context,
@@ -48,6 +52,7 @@ def fix(
     output_format: str,
     baseline: str | None,
     no_baseline: bool,
+    include_suppressed: bool,
     **selected: Any,
 ) -> None:
     """Fix Python files and those in folders (the current one if no PATH is given); what remains is reported.
@@ -56,7 +61,12 @@ def fix(
     """
     if diff and output_format != "text":
         raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
+    wanted = wanted_details(output_format, include_suppressed)
     selection = Selection(**selected)
+    if selection.reads_stdin and output_format != "text":
+        raise click.UsageError(
+            "--output-format does not apply to standard input, whose fixed text is what is printed: leave it out"
+        )
     config = configuration(selection)
     narrowing = Narrowing(selection, config, baseline=baseline, no_baseline=no_baseline, output=output)
     if verbose:
@@ -65,7 +75,7 @@ def fix(
     if selection.reads_stdin:
         run, checked = _fix_stdin(selection, config, unsafe_fixes, diff)
     else:
-        run, checked = _fix_files(selection, config, unsafe_fixes, diff, output, jobs)
+        run, checked = _fix_files(selection, config, unsafe_fixes, diff, output, jobs, wanted)
     # What a diff would mend is not gone yet.
     run = replace(run, report=narrowing.apply(run.report, checked, quiet=quiet or diff))
     if diff or selection.reads_stdin:
@@ -78,14 +88,17 @@ def fix(
 
 
 def _fix_files(
-    selection: Selection, config: Config, unsafe: bool, diff: bool, output: str | None, jobs: int | None
+    selection: Selection, config: Config, unsafe: bool, diff: bool, output: str | None, jobs: int | None, wanted: Detail
 ) -> tuple[FixRun, list[str]]:
+    from kvlint.details import with_details
     from kvlint.fix_run import fix_targets
 
     found = discovered(selection, config)
     run = fix_targets(found.targets, config, unsafe=unsafe, write=not diff, jobs=jobs, warnings=found.warnings)
     if diff:
         emit(_diffs(run), output)
+    else:
+        run = replace(run, report=with_details(run.report, wanted, found.targets, config))
     return run, [target.path for target in found.targets]
 
 

@@ -16,7 +16,7 @@ from kvlint.commands.streams import colour_for, emit, say, warn
 @click.option("--output", type=click.Path(), metavar="FILE", help="Write to FILE.")
 @click.option(
     "--output-format",
-    type=click.Choice(("text", "json")),
+    type=click.Choice(("text", "json", "html")),
     default="text",
     help="How the model is written.  [default: text]",
 )

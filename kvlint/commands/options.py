@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kvlint.report import FORMATS
+
 if TYPE_CHECKING:
     from kvlint.config import Config
+    from kvlint.report.model import Detail
     from kvlint.source.discovery import Discovery
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -92,6 +95,42 @@ def rule_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def report_options(command: Command) -> Command:
+    """How findings are written."""
+    for option in reversed(
+        (
+            click.option(
+                "--output-format",
+                type=click.Choice(FORMATS),
+                default="text",
+                help="How findings are written.  [default: text]",
+            ),
+            click.option(
+                "--include-suppressed",
+                is_flag=True,
+                help="List findings that noqa comments suppress, too, marked as such (sarif and html only).",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def wanted_details(output_format: str, include_suppressed: bool) -> Detail:
+    """What has to be looked up for a report; raises UsageError where the format cannot show what is asked for."""
+    from kvlint.report import details_of
+    from kvlint.report.model import Detail
+
+    details = details_of(output_format)
+    if not include_suppressed:
+        return details & ~Detail.SUPPRESSED
+    if Detail.SUPPRESSED not in details:
+        raise click.UsageError(
+            f"--include-suppressed has no effect on the format {output_format}: leave it out, or take sarif or html"
+        )
+    return details
 
 
 def configuration(selection: Selection) -> Config:

@@ -34,11 +34,13 @@ class Identity:
     text: str
 
 
-def identities(findings: Iterable[Finding], read_source: ReadSource) -> list[Identity]:
+def identities(
+    findings: Iterable[Finding], read_source: ReadSource, named: Callable[[str], str] = posixpath.normpath
+) -> list[Identity]:
     """The identity of each finding; those of equal statements in one function are equal.
 
-    Paths are those of the findings, normalised (``./a.py`` is ``a.py``).  A file
-    that ``read_source`` cannot give counts as empty.
+    ``named`` makes the path that counts from a finding's; without it ``./a.py`` is
+    ``a.py``.  A file that ``read_source`` cannot give counts as empty.
     """
     known: dict[str, Anchors | None] = {}
     found = []
@@ -48,12 +50,14 @@ def identities(findings: Iterable[Finding], read_source: ReadSource) -> list[Ide
             known[path] = _anchors(path, read_source)
         anchors = known[path]
         anchor = _NOWHERE if anchors is None else anchors.at(finding.location.span)
-        where = printable(posixpath.normpath(path))
+        where = printable(named(path))
         found.append(Identity(where, finding.code, anchor.function, anchor.text))
     return found
 
 
-def fingerprints(findings: Sequence[Finding], read_source: ReadSource) -> list[str]:
+def fingerprints(
+    findings: Sequence[Finding], read_source: ReadSource, named: Callable[[str], str] = posixpath.normpath
+) -> list[str]:
     """A fingerprint for each finding, 32 hexadecimal digits, unique within ``findings``.
 
     The second of two equal findings gets another than the first, so their order
@@ -61,7 +65,7 @@ def fingerprints(findings: Sequence[Finding], read_source: ReadSource) -> list[s
     """
     seen: Counter[Identity] = Counter()
     found = []
-    for identity in identities(findings, read_source):
+    for identity in identities(findings, read_source, named):
         seen[identity] += 1
         parts = (identity.code, identity.path, identity.function, identity.text, str(seen[identity]))
         found.append(hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32])

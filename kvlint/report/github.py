@@ -1,9 +1,13 @@
 """Annotations for a GitHub Actions log, which shows them beside the lines of a pull request.
 
-https://docs.github.com/actions/using-workflows/workflow-commands-for-github-actions
+https://docs.github.com/actions/using-workflows/workflow-commands-for-github-actions (grammar and escapes),
+https://github.com/actions/toolkit/blob/main/docs/problem-matchers.md#limitations (how many are shown),
+https://docs.github.com/rest/checks/runs (how long a message may be, and that one of several lines has no columns)
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from kvlint.diagnostics import Finding, Severity
 from kvlint.report.model import Report
@@ -11,10 +15,23 @@ from kvlint.source.display import printable
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
+#: How many annotations of a level GitHub shows of one step; the rest is in the log only.
+SHOWN = 10
+
+#: How many bytes of a message GitHub keeps.
+_LONGEST = 64_000
+
 
 def render(report: Report, colour: bool) -> str:
-    """One workflow command per finding; ``colour`` does not apply."""
-    return "".join(_command(finding) for finding in report.findings)
+    """One workflow command per finding, and a note where GitHub will not show all; ``colour`` does not apply."""
+    commands = [_command(finding) for finding in report.findings]
+    levels = Counter(_LEVELS[finding.severity] for finding in report.findings)
+    if any(count > SHOWN for count in levels.values()):
+        told = (
+            f"{len(report.findings)} findings; GitHub shows {SHOWN} of a level beside the code, this log has them all"
+        )
+        commands.append(f"::notice title=kvlint::{_data(told)}\n")
+    return "".join(commands)
 
 
 def _command(finding: Finding) -> str:
@@ -31,7 +48,13 @@ def _command(finding: Finding) -> str:
     places = (
         f"\n{related.location.path}:{related.location.span.line}: {related.message}" for related in finding.related
     )
-    return f"::{_LEVELS[finding.severity]} {listed}::{_data(finding.message + ''.join(places))}\n"
+    message = finding.message + "".join(places)
+    return f"::{_LEVELS[finding.severity]} {listed}::{_data(_shortened(message))}\n"
+
+
+def _shortened(text: str) -> str:
+    data = printable(text).encode()
+    return text if len(data) <= _LONGEST else data[:_LONGEST].decode("utf-8", "ignore") + "…"
 
 
 def _data(text: str) -> str:

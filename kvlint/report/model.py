@@ -4,14 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from typing import TYPE_CHECKING
 
-from kvlint.diagnostics import Finding
-from kvlint.source.text import SourceText, read_source
+from kvlint.diagnostics import Finding, FixPlan, Replacement
+from kvlint.source.text import SourceText, UnreadableSource, read_source
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
+    from kvlint.report.inspect_model import FileModel
     from kvlint.source.display import DisplayPaths
+
+
+class Detail(Flag):
+    """What a format shows beyond the findings, and what therefore has to be looked up for it."""
+
+    SOURCES = auto()
+    EDITS = auto()
+    MODELS = auto()
+    SUPPRESSED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What was looked up for a format that shows more than the findings.
+
+    ``root`` is the absolute path of the folder that stands for the project,
+    ``sources`` the texts that findings refer to, by display path, ``edits`` what
+    `kvlint fix` would do for each plan that it would carry out, ``models`` the
+    backends, as ``kvlint inspect`` shows them.
+    """
+
+    root: str
+    sources: Mapping[str, SourceText] = field(default_factory=dict)
+    edits: Mapping[FixPlan, tuple[str, tuple[Replacement, ...]]] = field(default_factory=dict)
+    models: tuple[FileModel, ...] = ()
+
+    def read_source(self, path: str) -> SourceText:
+        """The text of the file at display ``path``; raises UnreadableSource where it was not looked up."""
+        if path not in self.sources:
+            raise UnreadableSource(path, "was not looked up")
+        return self.sources[path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +70,19 @@ class Report:
     """A run: sorted findings with display paths, and what a user has to know besides.
 
     With a crash the findings are incomplete, which no exit status may hide.
-    ``known`` findings were left out since a baseline has them, ``elsewhere`` ones
-    since they lie on no changed line.  ``overlay`` holds the contents, by display
-    path, that were checked in place of those on disk.
+    ``suppressed`` are the findings that comments silence; ``details`` is None
+    where the format asks for none.  ``known`` findings were left out since a
+    baseline has them, ``elsewhere`` ones since they lie on no changed line.
+    ``overlay`` holds the contents, by display path, that were checked in place of
+    those on disk.
     """
 
     findings: tuple[Finding, ...]
     files: FileCounts
     warnings: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    suppressed: tuple[Finding, ...] = ()
+    details: Details | None = None
     known: int = 0
     elsewhere: int = 0
     overlay: Mapping[str, bytes] = field(default_factory=dict)

@@ -12,17 +12,18 @@ _STYLES = {Severity.ERROR: RED, Severity.WARNING: YELLOW, Severity.INFO: CYAN}
 
 def render(report: Report, colour: bool) -> str:
     """``path:line:column: CODE message`` for each finding, related places indented."""
-    return "".join(_lines(finding, colour) for finding in report.findings)
+    return "".join(lines(finding, colour) for finding in report.findings)
 
 
-def _lines(finding: Finding, colour: bool) -> str:
+def lines(finding: Finding, colour: bool) -> str:
+    """The lines that tell of one finding, each with its end."""
     code = paint(finding.code, _STYLES[finding.severity], colour)
-    lines = [f"{paint(_place(finding.location), BOLD, colour)}: {code} {printable(finding.message)}"]
-    lines += (
+    told = [f"{paint(_place(finding.location), BOLD, colour)}: {code} {printable(finding.message)}"]
+    told += (
         f"    {paint(_place(related.location), DIM, colour)}: {printable(related.message)}"
         for related in finding.related
     )
-    return "".join(line + "\n" for line in lines)
+    return "".join(line + "\n" for line in told)
 
 
 def _place(location: Location) -> str:

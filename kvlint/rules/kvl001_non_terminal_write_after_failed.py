@@ -94,9 +94,9 @@ from collections.abc import Iterator
 
 from kvlint.analysis.exposure import Exposed, exposed_writes
 from kvlint.analysis.facts import Facts
+from kvlint.analysis.flows import flows_of_overwrite, other_failure
 from kvlint.analysis.plans import sticky_terminal
-from kvlint.analysis.threads import Thread, thread_of
-from kvlint.analysis.writes import Write
+from kvlint.analysis.threads import thread_of
 from kvlint.diagnostics import Finding, Related, Severity, StickyTerminal
 from kvlint.registry import rule
 
@@ -115,7 +115,11 @@ def check(facts: Facts) -> Iterator[Finding]:
         writer = exposed.write.writer
         plan = None if writer is None else sticky_terminal(writer)
         yield check.finding(
-            facts.location(exposed.write.node), _message(facts, exposed), tuple(_related(facts, exposed)), plan
+            facts.location(exposed.write.node),
+            _message(facts, exposed),
+            _related(facts, exposed),
+            plan,
+            flows_of_overwrite(facts, exposed),
         )
 
 
@@ -139,17 +143,8 @@ def _message(facts: Facts, exposed: Exposed) -> str:
     )
 
 
-def _other_failure(facts: Facts, exposed: Exposed) -> tuple[Thread, Write] | None:
-    """Another thread that may have stored the failure, with the place where it does."""
-    mine = thread_of(exposed.write.place)
-    for thread, write in facts.failing_threads(exposed.write.subject).items():
-        if thread is not mine:
-            return thread, write
-    return None
-
-
 def _other_thread(facts: Facts, exposed: Exposed) -> str:
-    found = _other_failure(facts, exposed)
+    found = other_failure(facts, exposed)
     if found is None:
         return ""
     thread, write = found
@@ -164,7 +159,7 @@ def _related(facts: Facts, exposed: Exposed) -> Iterator[Related]:
             facts.location(writer.method.node, module),
             f"the writer; its table (stored: written) is {writer.table.notation}",
         )
-    found = _other_failure(facts, exposed)
+    found = other_failure(facts, exposed)
     if found is not None:
         thread, write = found
         yield Related(facts.location(write.node, write.place.module), f"the {thread} writes {exposed.failure} here")

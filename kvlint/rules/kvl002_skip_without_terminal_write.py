@@ -106,6 +106,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.analysis.facts import Facts
+from kvlint.analysis.flows import flows_of_drop
 from kvlint.analysis.plans import skip_guard
 from kvlint.analysis.removals import RemovalSite
 from kvlint.analysis.values import EXCEPTION, STATUS
@@ -139,7 +140,8 @@ def check(facts: Facts) -> Iterator[Finding]:
             continue
         seen.add(key)
         related = tuple(_related(facts, drop, sites))
-        yield check.finding(location, _message(facts, drop, sites), related, skip_guard(facts, drop))
+        flows = flows_of_drop(facts, drop, sites[0] if sites else None)
+        yield check.finding(location, _message(facts, drop, sites), related, skip_guard(facts, drop), flows)
 
 
 def _message(facts: Facts, drop: Drop, sites: tuple[RemovalSite, ...]) -> str:

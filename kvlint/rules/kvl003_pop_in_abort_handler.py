@@ -109,6 +109,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.analysis.facts import Facts
+from kvlint.analysis.flows import flows_of_drop
 from kvlint.analysis.plans import defer_abort_cleanup
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.values import EXCEPTION, STATUS
@@ -136,7 +137,11 @@ def check(facts: Facts) -> Iterator[Finding]:
                     plan = defer_abort_cleanup(source, site, drop)
                     where = (source.location(drop.leave or drop.at), "the worker drops the item here")
                     yield check.finding(
-                        facts.location(site.node), _message(source, site, drop), (Related(*where),), plan
+                        facts.location(site.node),
+                        _message(source, site, drop),
+                        (Related(*where),),
+                        plan,
+                        flows_of_drop(source, drop, site),
                     )
 
 

@@ -42,7 +42,12 @@ def slashed(path: str) -> str:
 
 def printable(path: str) -> str:
     r"""``path`` as text that any UTF-8 stream takes: bytes that are no UTF-8 become ``\xff``."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        data = path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Surrogates that stand for no byte: an odd encoding of a source file may hold them, no path does.
+        data = path.encode("utf-8", "backslashreplace")
+    return data.decode("utf-8", "backslashreplace")
 
 
 def one_line(path: str) -> str:

@@ -15,9 +15,18 @@ import yaml
 from kvlint.baseline import read_baseline, rendered
 from kvlint.cli import cli
 from kvlint.registry import known_codes, rules
+from kvlint.report import FORMATS
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/ci.md", "docs/design.md", "bench/README.md")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/ci.md",
+    "docs/design.md",
+    "docs/formats.md",
+    "bench/README.md",
+)
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 ENVIRONMENT = ".venv/bin/"
@@ -80,6 +89,12 @@ def test_readme_tells_which_fixes_are_safe() -> None:
         told = "" if rule.fix is None else f"`{rule.fix.NAME}`, {rule.fix.APPLICABILITY.value} "
         row = next(line for line in README.splitlines() if line.startswith(f"| {rule.code} |"))
         assert row.split("|")[4].strip() == told.strip()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/formats.md"])
+def test_pages_list_every_report_format(page: str) -> None:
+    told = re.findall(r"^\| `(\w+)` \|", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [name for name in told if name in FORMATS] == list(FORMATS)
 
 
 def test_readme_shows_commands_that_exist() -> None:

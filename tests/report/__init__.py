@@ -1,0 +1,1 @@
+"""Tests of what each format says and whether its readers take it."""
