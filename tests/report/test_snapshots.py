@@ -21,7 +21,15 @@ from .small import small
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-_SUFFIXES = {"text": "txt", "json": "json", "sarif": "sarif", "github": "log", "html": "html", "junit": "xml"}
+_SUFFIXES = {
+    "text": "txt",
+    "json": "json",
+    "sarif": "sarif",
+    "github": "log",
+    "gitlab": "json",
+    "html": "html",
+    "junit": "xml",
+}
 
 
 def settled(text: str, output_format: str, root: Path) -> str:
