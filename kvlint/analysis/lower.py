@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kvlint.analysis import ir
 from kvlint.semantics.class_body import parameters
-from kvlint.semantics.module import Function, statements_in
+from kvlint.semantics.module import Function, children, statements_in
 from kvlint.semantics.world import World
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -73,7 +73,7 @@ def _yields(body: Iterable[ast.AST]) -> bool:
         if isinstance(node, ast.Yield | ast.YieldFrom):
             return True
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending.extend(ast.iter_child_nodes(node))
+            pending.extend(children(node))
     return False
 
 

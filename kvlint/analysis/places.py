@@ -68,11 +68,15 @@ class Place:
         """Every node of the function, nested functions left out."""
         return self.module.body_of(self.node)
 
+    def nodes(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+        """Those nodes of `body` that are of some kinds."""
+        return [node for node in self.body if node.__class__ in kinds]
+
     @cached_property
     def nested(self) -> dict[str, Function]:
         """The functions that the function's body defines, by name."""
         found: dict[str, Function] = {}
-        for node in self.body:
+        for node in self.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.setdefault(node.name, node)
         return found
@@ -82,7 +86,7 @@ class Place:
         """Assigned values and annotations of the function's own local variables."""
         values: dict[str, list[ast.expr]] = {}
         annotations: dict[str, ast.expr] = {}
-        for node in self.body:
+        for node in self.nodes(ast.Assign, ast.AnnAssign, ast.NamedExpr):
             match node:
                 case ast.Assign(targets=[ast.Name(id=bound)], value=value):
                     values.setdefault(bound, []).append(value)
@@ -164,7 +168,7 @@ class Place:
         if self.holder is not None:
             return subject_of(self.holder)
         for candidate in attribute_subjects(self.world, self.module):
-            if any(isinstance(node, ast.Attribute) and node.attr == candidate.attribute for node in self.body):
+            if any(getattr(node, "attr", None) == candidate.attribute for node in self.nodes(ast.Attribute)):
                 return candidate
         return None
 
@@ -179,7 +183,7 @@ class Place:
     def _candidates(self) -> Iterator[ClassInfo]:
         if self.cls is not None:
             yield self.cls
-            for node in self.body:
+            for node in self.nodes(ast.Attribute):
                 found = self.class_of(node) if isinstance(node, ast.Attribute) else None
                 if found is not None:
                     yield found
@@ -241,7 +245,7 @@ def place_index(world: World, module: Module) -> dict[ast.AST, Place]:
 
 def callees(place: Place) -> Iterator[tuple[ast.Call, Place]]:
     """The calls of a function whose target's source is known: methods, nested and module-level functions."""
-    for node in place.body:
+    for node in place.nodes(ast.Call):
         if isinstance(node, ast.Call):
             target = target_of(place, node.func)
             if target is not None:

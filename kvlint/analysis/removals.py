@@ -65,7 +65,7 @@ def _keyed_like_status(world: World, module: Module) -> frozenset[str]:
                 continue
             keyed: dict[str, set[str]] = {}
             status_keys: set[str] = set()
-            for node in place.body:
+            for node in place.nodes(ast.Subscript, ast.Compare, ast.Call):
                 for attribute, text in _keyed_access(place, node, subject):
                     if attribute == subject.attribute or attribute in subject.writers:
                         status_keys.add(text)
@@ -104,7 +104,7 @@ def removals_in(world: World, module: Module) -> tuple[tuple[str, ast.AST, Place
         known = world.memo[key] = tuple(
             (table, node, place)
             for place in places_of(world, module)
-            for node in place.body
+            for node in place.nodes(ast.Call, ast.Delete)
             for table in _removed_tables(place, node)
         )
     return known

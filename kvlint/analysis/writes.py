@@ -64,7 +64,7 @@ def writes_in(world: World, module: Module) -> tuple[Write, ...]:
 
 def _writes_of(place: Place) -> Iterator[Write]:
     is_writer = _is_writer(place)
-    for node in place.body:
+    for node in place.nodes(ast.Call, ast.Assign):
         match node:
             case ast.Call():
                 call = _writer_call(place, node)

@@ -239,6 +239,16 @@ def _parts_of_definition(node: ast.AST, own: list[ast.AST]) -> Iterator[ast.AST 
         yield own if name == "body" else away
 
 
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """The child nodes, last one first, operators and contexts left out."""
+    for name in _child_fields(node.__class__):  # type: ignore[arg-type]
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            yield from (child for child in reversed(value) if isinstance(child, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value
+
+
 def _binding_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         if isinstance(node, ast.If):
