@@ -106,10 +106,21 @@ def diagnoser(
 
 def inspect(targets: Sequence[Target], config: Config, *, named: Iterable[str] = ()) -> Inspection:
     """The facts of those ``targets`` that are candidates or among ``named``, the paths that the user gave."""
-    names = DisplayPaths(targets)
-    asked = {os.path.abspath(path) for path in named}
+    return _inspection(targets, _scan(targets, config), FileCheck(config), named)
+
+
+def examine(targets: Sequence[Target], config: Config) -> tuple[Report, Inspection]:
+    """The report on ``targets`` and the facts it rests on, in this process: one analysis where two would be needed."""
     scan = _scan(targets, config)
     check_file = FileCheck(config)
+    outcomes = _outcomes_besides(scan, check_file)
+    outcomes += (check_file.check(path) for path, _ in scan.candidates)
+    return _report(targets, outcomes, ()), _inspection(targets, scan, check_file, ())
+
+
+def _inspection(targets: Sequence[Target], scan: _Scan, check_file: FileCheck, named: Iterable[str]) -> Inspection:
+    names = DisplayPaths(targets)
+    asked = {os.path.abspath(path) for path in named}
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
     files: list[Inspected] = []
     crashes: list[Crash] = []
