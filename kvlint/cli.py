@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from kvlint.commands.audit import audit
 from kvlint.commands.cache import cache
 from kvlint.commands.check import check
 from kvlint.commands.demo import demo
 from kvlint.commands.fix import fix
 from kvlint.commands.inspect import inspect
+from kvlint.commands.patch import patch
 from kvlint.commands.rule import rule
 from kvlint.version import __version__
 
@@ -42,7 +44,7 @@ def cli() -> None:
     """Find and repair failure states that get lost in KV-cache transfer backends."""
 
 
-for _command in (check, fix, inspect, rule, demo, cache):
+for _command in (check, fix, inspect, rule, audit, patch, demo, cache):
     cli.add_command(_command)
 
 

@@ -139,10 +139,22 @@ def inspect(
 
     ``base`` stands in for the disk.
     """
+    return _inspection(targets, _scan(targets, config, base), FileCheck(config, base), named)
+
+
+def examine(targets: Sequence[Target], config: Config) -> tuple[Report, Inspection]:
+    """The report on ``targets`` and the facts it rests on, in this process: one analysis where two would be needed."""
+    scan = _scan(targets, config)
+    check_file = FileCheck(config)
+    outcomes = _outcomes_besides(scan, check_file)
+    with collecting_rarely():
+        outcomes += (check_file.check(path) for path, _ in scan.candidates)
+        return _report(targets, outcomes, ()), _inspection(targets, scan, check_file, ())
+
+
+def _inspection(targets: Sequence[Target], scan: _Scan, check_file: FileCheck, named: Iterable[str]) -> Inspection:
     names = DisplayPaths(targets)
     asked = {os.path.abspath(path) for path in named}
-    scan = _scan(targets, config, base)
-    check_file = FileCheck(config, base)
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
     files: list[Inspected] = []
     crashes: list[Crash] = []

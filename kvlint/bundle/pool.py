@@ -1,0 +1,106 @@
+"""The same work on several releases, side by side in processes; one that fails costs no other its result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from kvlint.bundle import BundleError
+from kvlint.bundle.fetch import Releases
+from kvlint.report.audit_model import Failure
+
+Result = TypeVar("Result")
+
+#: Work on one release, given by name and version; it may raise BundleError, and has to be found by its name.
+Work = Callable[[Releases, str, str], Result]
+
+#: Called, also between two releases, with the number of releases done and their total.
+Progress = Callable[[int, int], None]
+
+_FORKS = sys.platform == "linux"
+_TICK_SECONDS = 0.2
+
+
+def each(
+    work: Work[Result],
+    releases: Releases,
+    chosen: Sequence[tuple[str, str]],
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Result | Failure]:
+    """The results of ``work`` on the ``chosen`` releases, in no particular order, in at most ``jobs`` processes."""
+    workers = min(jobs or processors(), len(chosen))
+    if workers > 1 or (chosen and progress is not None):
+        outcomes = _in_processes(work, releases, chosen, workers)
+    else:
+        outcomes = (_attempt(work, releases, *one) for one in chosen)
+    done = 0
+    for outcome in outcomes:
+        if outcome is not None:
+            done += 1
+            yield outcome
+        if progress is not None:
+            progress(done, len(chosen))
+
+
+def processors() -> int:
+    """How many processes can run at the same time."""
+    return len(os.sched_getaffinity(0)) if _FORKS else os.cpu_count() or 1
+
+
+def _in_processes(
+    work: Work[Result], releases: Releases, chosen: Sequence[tuple[str, str]], workers: int
+) -> Iterator[Result | Failure | None]:
+    """Outcomes as they come, and None now and then while there is nothing new."""
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    # Imported before the fork, the analysis is there in every worker at no cost.
+    import kvlint.analysis.facts  # noqa: F401
+
+    pool = ProcessPoolExecutor(workers, get_context("fork" if _FORKS else "spawn"), _ignore_interrupts)
+    try:
+        waiting = {pool.submit(_interruptible, work, releases, one[0], one[1]): one for one in chosen}
+        while waiting:
+            ready, _ = wait(waiting, _TICK_SECONDS, FIRST_COMPLETED)
+            for future in ready:
+                name, version = waiting.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    why = "its process died; run again with fewer --jobs if memory ran out"
+                    yield Failure(f"{name}=={version}", f"{name}=={version}: {why}")
+            if not ready:
+                yield None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _interruptible(work: Work[Result], releases: Releases, name: str, version: str) -> Result | Failure:
+    """Run ``work``; Ctrl-C ends it and its pip, and what it had unpacked goes."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return _attempt(work, releases, name, version)
+    except KeyboardInterrupt:
+        return Failure(f"{name}=={version}", f"{name}=={version}: interrupted")
+    finally:
+        _ignore_interrupts()
+
+
+def _attempt(work: Work[Result], releases: Releases, name: str, version: str) -> Result | Failure:
+    try:
+        return work(releases, name, version)
+    except BundleError as error:
+        return Failure(f"{name}=={version}", str(error))
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return Failure(f"{name}=={version}", f"{name}=={version}: {error.strerror or error}{where}")

@@ -1,0 +1,138 @@
+"""The cache gives back what was put in, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvlint.bundle import BundleError
+from kvlint.bundle.cache import Cache, cache_folder
+
+
+def put(cache: Cache, name: str = "p", version: str = "1.0", data: bytes = b"wheel") -> str:
+    with cache.scratch() as folder:
+        downloaded = folder / f"{name}-{version}-py3-none-any.whl"
+        downloaded.write_bytes(data)
+        return cache.keep(name, version, downloaded).sha256
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache", "index")
+
+
+def test_what_was_kept_is_found(cache: Cache) -> None:
+    digest = put(cache)
+    found = cache.find("p", "1.0")
+    assert found is not None
+    assert (found.sha256, found.filename) == (digest, "p-1.0-py3-none-any.whl")
+    assert hashlib.sha256(found.path.read_bytes()).hexdigest() == digest == found.path.parent.name
+    assert list(cache.folder.glob("download-*")) == []
+
+
+def test_what_was_not_kept_is_not(cache: Cache) -> None:
+    assert cache.find("p", "1.0") is None
+
+
+def test_another_index_may_have_other_files(cache: Cache) -> None:
+    put(cache)
+    assert Cache(cache.folder, "another").find("p", "1.0") is None
+
+
+def test_a_harmed_archive_is_removed(cache: Cache) -> None:
+    put(cache)
+    found = cache.find("p", "1.0")
+    assert found is not None
+    found.path.write_bytes(b"harmed")
+    assert cache.find("p", "1.0") is None
+    assert not found.path.exists()
+    put(cache)
+    assert cache.find("p", "1.0") is not None
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["", "{", "[]", "null", "{}", '{"file": "../x", "sha256": "' + "a" * 64 + '"}', '{"file": "x", "sha256": "../.."}',
+     '{"file": 1, "sha256": 2}'],
+)  # fmt: skip
+def test_a_harmed_note_is_as_none(note: str, cache: Cache) -> None:
+    put(cache)
+    (path,) = cache.folder.glob("releases/*/p/1.0.json")
+    path.write_text(note, encoding="utf-8")
+    assert cache.find("p", "1.0") is None
+
+
+def test_a_newer_download_takes_the_older_one_s_place(cache: Cache) -> None:
+    put(cache)
+    digest = put(cache, data=b"other")
+    found = cache.find("p", "1.0")
+    assert found is not None
+    assert found.sha256 == digest
+
+
+def test_leftovers_of_killed_runs_are_swept(cache: Cache) -> None:
+    old, young = cache.folder / "download-old", cache.folder / "download-young"
+    for folder in (old, young):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    put(cache)
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    cache = Cache(tmp_path / "cache", "index")
+    with pytest.raises(BundleError, match="set KVLINT_CACHE"), cache.scratch():
+        pass
+    with pytest.raises(BundleError, match="set KVLINT_CACHE"), cache.lock("p", "1"):
+        pass
+
+
+HAMMER = """
+import sys
+from pathlib import Path
+from kvlint.bundle.cache import Cache
+cache = Cache(Path(sys.argv[1]), "index")
+for _ in range(20):
+    with cache.lock("p", "1.0"), cache.scratch() as folder:
+        downloaded = folder / "p-1.0-py3-none-any.whl"
+        downloaded.write_bytes(sys.argv[2].encode())
+        cache.keep("p", "1.0", downloaded)
+    found = cache.find("p", "1.0")
+    assert found is not None and found.path.read_bytes() in (b"one", b"two", b"three")
+"""
+
+
+def test_runs_side_by_side(cache: Cache) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", HAMMER, str(cache.folder)]
+    runs = [subprocess.Popen([*command, number], env=environment) for number in ("one", "two", "three")]
+    assert [process.wait() for process in runs] == [0, 0, 0]
+    (note,) = cache.folder.glob("releases/*/p/1.0.json")
+    assert json.loads(note.read_bytes())["file"] == "p-1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"KVLINT_CACHE": "/x/y"}, "/x/y"),
+        ({"KVLINT_CACHE": "~/y"}, "/home/me/y"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/kvlint"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/kvlint"),
+        ({}, "/home/me/.cache/kvlint"),
+    ],
+)
+def test_where_it_is(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    for name in ("KVLINT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache_folder() == Path(expected)
