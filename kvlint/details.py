@@ -45,10 +45,8 @@ def with_details(
         details = replace(details, edits=_edits(report.findings, targets, config, overlay))
     crashes = report.crashes
     if Detail.MODELS in wanted:
-        from kvlint.report.inspect_build import file_model
-
         inspection = engine.inspect(targets, config, base=overlay)
-        models = (file_model(item) for item in inspection.files)
+        models = (item.model for item in inspection.files)
         details = replace(details, models=tuple(model for model in models if model.takes_part))
         # A file that could not be read or crashed is known from the check already.
         known = {crash.path for crash in crashes}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding, Location
-from kvlint.file_check import FileCheck, Outcome, crash_of
+from kvlint.file_check import FileCheck, Outcome
 from kvlint.processes import check_files, collecting_rarely, worth_starting
 from kvlint.report.model import Crash, FileCounts, Inspected, Inspection, Report
 from kvlint.source.discovery import discover
@@ -153,6 +153,8 @@ def examine(targets: Sequence[Target], config: Config) -> tuple[Report, Inspecti
 
 
 def _inspection(targets: Sequence[Target], scan: _Scan, check_file: FileCheck, named: Iterable[str]) -> Inspection:
+    from kvlint.report.inspect_build import file_model  # loads the analysis
+
     names = DisplayPaths(targets)
     asked = {os.path.abspath(path) for path in named}
     warnings = [f"{one_line(names.of(failure.path))}: {failure.reason}" for failure in scan.unreadable]
@@ -163,11 +165,12 @@ def _inspection(targets: Sequence[Target], scan: _Scan, check_file: FileCheck, n
     for path in (target.path for target in targets if target.path in chosen):
         display = names.of(path)
         try:
-            files.append(Inspected(display, check_file.facts(path), names, path in asked))
+            facts = check_file.facts(path)
+            files.append(Inspected(display, facts, names, file_model(facts, display, names), path in asked))
         except UnreadableSource as failure:
             warnings.append(f"{one_line(display)}: {failure.reason}")
         except Exception as error:
-            crashes.append(crash_of(display, error))
+            crashes.append(Crash.of(display, error))
     return Inspection(tuple(sorted(files, key=lambda file: file.display)), tuple(sorted(warnings)), _by_path(crashes))
 
 

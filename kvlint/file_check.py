@@ -7,7 +7,6 @@ files can be checked in any process and in any order.
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -87,7 +86,7 @@ class FileCheck:
             return self.unreadable(path, UnreadableSource(path, _TOO_DEEP))
         except Exception as error:
             # A defect of ours must cost neither the other files nor the user's trust: it is reported, never skipped.
-            return Outcome(path, failed=True, crash=crash_of(path, error))
+            return Outcome(path, failed=True, crash=Crash.of(path, error))
 
     def check_comments(self, path: str, data: bytes) -> Outcome:
         """Look at the noqa comments of the file at ``path`` with content ``data``, in which no rule can report."""
@@ -131,11 +130,6 @@ class FileCheck:
         for finding in findings:
             (silenced if suppressions.silences(finding.location.span.line, finding.code) else kept).append(finding)
         return Outcome(source.path, tuple(kept), tuple(silenced), parsed)
-
-
-def crash_of(path: str, error: Exception) -> Crash:
-    """``error``, which should not have happened, as a note on the file at ``path``."""
-    return Crash(path, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)))
 
 
 def _unique(findings: Iterator[Finding]) -> tuple[Finding, ...]:

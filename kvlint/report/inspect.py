@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvlint.report import inspect_json, inspect_text
-from kvlint.report.inspect_build import file_model
 from kvlint.report.model import Inspected
 
 
@@ -15,7 +14,7 @@ def render(inspected: Sequence[Inspected], output_format: str, *, colour: bool =
     A file that turns out to speak of no protocol is mentioned only if it was
     asked for by name, so that the text may be empty.
     """
-    models = [(file_model(item), item.is_named) for item in inspected]
+    models = [(item.model, item.is_named) for item in inspected]
     speaking = [model for model, _ in models if model.speaks]
     silent = [model.path for model, is_named in models if is_named and not model.speaks]
     if output_format == "json":

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from kvlint.analysis.access import accesses
+from kvlint.analysis.facts import Facts
 from kvlint.analysis.handlers import Root, abort_handlers, thread_roots, threads_by_function
 from kvlint.analysis.infer import Writer, carries_live_statuses, subject_of, writer_of
 from kvlint.analysis.places import Place
@@ -46,11 +47,10 @@ from kvlint.report.inspect_model import (
     WriteModel,
     WriterModel,
 )
-from kvlint.report.model import Inspected
 from kvlint.semantics.constants import Member as EnumMember
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Module
-from kvlint.source.display import printable
+from kvlint.source.display import DisplayPaths, printable
 
 _ROLES = {
     Thread.WORKER: "takes items; concludes none as far as is known",
@@ -60,19 +60,19 @@ _ROLES = {
 }
 
 
-def file_model(item: Inspected) -> FileModel:
-    """The model of one file."""
-    return _Builder(item).file()
+def file_model(facts: Facts, display: str, names: DisplayPaths) -> FileModel:
+    """The model of one file, shown as ``display``; ``names`` gives the paths of the files that it draws on."""
+    return _Builder(facts, display, names).file()
 
 
 class _Builder:
     """Asks the facts of one file, in the order of the model."""
 
-    def __init__(self, item: Inspected) -> None:
-        self._names = item.names
-        self._display = printable(item.display)
-        self._facts = item.facts
-        self._threads = threads_by_function(item.facts.world, item.facts.related)
+    def __init__(self, facts: Facts, display: str, names: DisplayPaths) -> None:
+        self._names = names
+        self._display = printable(display)
+        self._facts = facts
+        self._threads = threads_by_function(facts.world, facts.related)
 
     def file(self) -> FileModel:
         facts = self._facts

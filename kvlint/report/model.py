@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Flag, auto
+from traceback import format_exception
 from typing import TYPE_CHECKING
 
 from kvlint.diagnostics import Finding, FixPlan, Replacement
@@ -64,6 +65,11 @@ class Crash:
     reason: str
     traceback: str
 
+    @staticmethod
+    def of(path: str, error: Exception) -> Crash:
+        """``error``, which should not have happened, as a note on the file at ``path``."""
+        return Crash(path, f"{type(error).__name__}: {error}", "".join(format_exception(error)))
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -94,7 +100,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The facts of one file, with the path to show for it and for the files that it draws on.
+    """The facts of one file, with the path to show for it and for the files that it draws on, and what they come to.
 
     ``is_named`` where the user gave the file itself, no folder around it.
     """
@@ -102,6 +108,7 @@ class Inspected:
     display: str
     facts: Facts
     names: DisplayPaths
+    model: FileModel
     is_named: bool = False
 
 
