@@ -267,6 +267,19 @@ def test_processes_are_started_where_they_pay(sizes: list[int], jobs: int | None
     assert processes.worth_starting([("x", size) for size in sizes], jobs) == workers
 
 
+def test_a_large_tree_is_not_kept_in_memory_whole() -> None:
+    paths = [os.path.abspath(f"{number}.py") for number in range(4)]
+    for path in paths:
+        write(path, CANDIDATE + "LOST\n")
+    check_file = FileCheck(default_config(), max_loaded=2 * len(CANDIDATE + "LOST\n"))
+    worlds, codes = [], []
+    for path in paths:
+        codes += [finding.code for finding in check_file.check(path).findings]
+        worlds.append(check_file.world)
+    assert codes == ["KVL001"] * 4
+    assert worlds[0] is worlds[1] is worlds[2] is not worlds[3]
+
+
 def test_comments_silence_findings_of_unreadable_files() -> None:
     write("a.py", CANDIDATE + "def f(:  # noqa: KVL900\n")
     write("b.py", CANDIDATE + "# flake8: noqa\ndef f(:\n")
