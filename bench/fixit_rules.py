@@ -11,6 +11,8 @@ _LIVE = frozenset({"Bootstrapping", "WaitingForInput", "Transferring"})
 class LiveStatusWritten(LintRule):
     """A live status may replace a stored failure."""
 
+    MESSAGE = "A live status may replace a stored failure."
+
     def visit_Call(self, node: cst.Call) -> None:  # noqa: N802
         """Report ``update_status(room, KVPoll.Transferring)``."""
         match node:
@@ -18,7 +20,7 @@ class LiveStatusWritten(LintRule):
                 func=cst.Attribute(attr=cst.Name(value="update_status")),
                 args=[_, cst.Arg(value=cst.Attribute(attr=cst.Name(value=member)))],
             ) if member in _LIVE:
-                self.report(node)
+                self.report(node, self.MESSAGE)
 
 
 class _InLoop(LintRule):
@@ -40,6 +42,8 @@ class _InLoop(LintRule):
 class ItemDropped(_InLoop):
     """A work item is dropped and nothing concludes its room."""
 
+    MESSAGE = "A work item is dropped and nothing concludes its room."
+
     def visit_If(self, node: cst.If) -> None:  # noqa: N802
         """Report ``if room not in table: …; continue`` in an endless loop."""
         if not self._depth:
@@ -49,11 +53,13 @@ class ItemDropped(_InLoop):
                 test=cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.NotIn())]),
                 body=cst.IndentedBlock(body=[*_, cst.SimpleStatementLine(body=[*_, cst.Continue()])]),
             ):
-                self.report(node)
+                self.report(node, self.MESSAGE)
 
 
 class RoomRemoved(_InLoop):
     """A room is removed while its transfer may be live."""
+
+    MESSAGE = "A room is removed while its transfer may be live."
 
     def visit_Call(self, node: cst.Call) -> None:  # noqa: N802
         """Report ``….transfer_infos.pop(room)`` in an endless loop."""
@@ -62,7 +68,7 @@ class RoomRemoved(_InLoop):
         match node:
             case cst.Call(func=cst.Attribute(value=cst.Attribute(attr=cst.Name(value=table)), attr=cst.Name("pop"))):
                 if table.endswith("transfer_infos"):
-                    self.report(node)
+                    self.report(node, self.MESSAGE)
 
 
 def _is_endless(node: cst.While) -> bool:

@@ -24,7 +24,7 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to run, with which variables besides the usual ones; if ``is_warm``, an earlier run must have gone before."""
+    """What to run, with which variables besides the usual ones; if ``is_warm``, an earlier run must come first."""
 
     argv: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
