@@ -34,7 +34,7 @@ def kvlint(*arguments: str) -> Result:
 
 
 def kept(folder: str = "../home/.cache/kvlint/results") -> list[str]:
-    return sorted(os.listdir(Path(folder) / "v1")) if Path(folder).exists() else []
+    return sorted(file.name for file in Path(folder).glob("kvlint-v1/*") if len(file.name) == 64)
 
 
 @pytest.mark.parametrize("output_format", ["text", "json", "github"])
@@ -79,6 +79,20 @@ def test_a_folder_that_was_asked_for_and_cannot_be_used_is_worth_a_warning() -> 
     assert run.stdout == kvlint("check", "--no-cache").stdout
 
 
+@pytest.mark.parametrize("command", [("check",), ("cache", "path"), ("cache", "clear")])
+def test_an_empty_name_is_no_folder(command: tuple[str, ...]) -> None:
+    run = kvlint(*command, "--cache-dir", "")
+    assert run.exit_code == 2
+    assert "--cache-dir" in run.stderr
+
+
+def test_the_project_itself_can_be_named_and_stays_what_it_was() -> None:
+    before = sorted(os.listdir())
+    run = kvlint("check", "--cache-dir", ".")
+    assert kvlint("check", "--cache-dir", ".").stdout == run.stdout != ""
+    assert sorted(os.listdir()) == sorted([*before, "kvlint-v1"])
+
+
 def test_any_other_that_cannot_be_used_only_costs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVLINT_CACHE_DIR", os.path.abspath("base.py"))
     assert kvlint("check", "--quiet").stderr == ""
@@ -112,7 +126,7 @@ def test_path_and_clear() -> None:
 
 def test_a_folder_that_cannot_be_cleared() -> None:
     Path("../a").mkdir()
-    Path("../a/v1").touch()
+    Path("../a/kvlint-v1").touch()
     run = kvlint("cache", "clear", "--cache-dir", "../a")
     assert run.exit_code == 2
     assert run.stderr.startswith("error: the cache cannot be cleared: ")

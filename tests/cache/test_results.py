@@ -325,7 +325,7 @@ def test_a_file_that_vanishes_is_not_kept() -> None:
     path = os.path.abspath("a.py")
     Path("a.py").unlink()
     assert results.check(FileCheck(Config()), path).failed
-    assert os.listdir("../cache/v1") == []
+    assert not [name for name in os.listdir("../cache/kvlint-v1") if len(name) == 64]
     results.close()
 
 
@@ -388,7 +388,8 @@ def test_a_blob_with_another_form_is_replaced(analysed: list[str]) -> None:
     copy(CASES[0])
     expected = cached()
     results = Results("../cache", Config())
-    for name in os.listdir("../cache/v1"):
+    for name in os.listdir("../cache/kvlint-v1"):
+        # The marks are replaced, too, which does no harm.
         results._store.put(name, b"not ours")
     results.close()
     analysed.clear()

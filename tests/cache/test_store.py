@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def store(folder: Path) -> Iterator[Store]:
 
 
 def blob_file(folder: Path, name: str = NAME) -> Path:
-    return folder / "v1" / name
+    return folder / "kvlint-v1" / name
 
 
 def test_what_was_put_is_found_by_a_later_run(store: Store, folder: Path) -> None:
@@ -43,22 +44,24 @@ def test_what_was_put_is_found_by_a_later_run(store: Store, folder: Path) -> Non
     assert later.get(NAME) == b"two"
     assert later.get(OTHER) is None
     later.close()
-    assert os.listdir(folder / "v1") == [NAME]
+    assert blobs(folder) == [NAME]
 
 
 def test_the_folder_is_private_and_marked_as_a_cache(store: Store, folder: Path) -> None:
     store.put(NAME, b"")
-    assert stat.S_IMODE((folder / "v1").stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "kvlint-v1").stat().st_mode) == 0o700
     assert stat.S_IMODE(blob_file(folder).stat().st_mode) == 0o600
-    assert (folder / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
-    assert b"\n*\n" in (folder / ".gitignore").read_bytes()
+    assert (
+        (folder / "kvlint-v1" / "CACHEDIR.TAG")
+        .read_bytes()
+        .startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
+    )
+    assert b"\n*\n" in (folder / "kvlint-v1" / ".gitignore").read_bytes()
 
 
-def test_marks_of_somebody_else_are_left_alone(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    (folder / ".gitignore").write_text("mine")
-    Store(str(folder)).close()
-    assert (folder / ".gitignore").read_text() == "mine"
+def blobs(folder: Path) -> list[str]:
+    """Everything but the marks."""
+    return sorted({*os.listdir(folder / "kvlint-v1")} - {"CACHEDIR.TAG", ".gitignore"})
 
 
 def truncate(file: Path) -> None:
@@ -115,12 +118,12 @@ def test_a_blob_that_cannot_be_replaced_is_only_not_kept(store: Store, folder: P
     (blob_file(folder) / "file").touch()
     store.put(NAME, b"content")
     assert store.get(NAME) is None
-    assert os.listdir(folder / "v1") == [NAME]
+    assert blobs(folder) == [NAME]
 
 
 def test_a_giant_blob_is_not_kept(store: Store, folder: Path) -> None:
     store.put(NAME, bytes(5 << 20))
-    assert os.listdir(folder / "v1") == []
+    assert blobs(folder) == []
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
@@ -136,7 +139,7 @@ def test_a_disk_that_takes_nothing(store: Store, folder: Path, code: int, monkey
     store.put(NAME, b"content")
     store.put(NAME, b"content")
     assert len(replaced) == 1
-    assert os.listdir(folder / "v1") == [OTHER]
+    assert blobs(folder) == [OTHER]
     assert store.get(OTHER) == b"before"
 
 
@@ -147,11 +150,11 @@ def test_an_interrupt_leaves_no_half_written_file(store: Store, folder: Path, mo
     monkeypatch.setattr(os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
         store.put(NAME, b"content")
-    assert os.listdir(folder / "v1") == []
+    assert blobs(folder) == []
 
 
 def test_a_folder_removed_under_a_run_costs_only_the_results(store: Store, folder: Path) -> None:
-    (folder / "v1").rmdir()
+    shutil.rmtree(folder / "kvlint-v1")
     store.put(NAME, b"content")
     assert store.get(NAME) is None
 
@@ -169,7 +172,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
 def test_a_link_in_place_of_the_inner_folder(folder: Path, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (tmp_path / "real").mkdir(mode=0o700)
-    (folder / "v1").symlink_to(tmp_path / "real")
+    (folder / "kvlint-v1").symlink_to(tmp_path / "real")
     with pytest.raises(CacheUnusable):
         Store(str(folder))
 
@@ -177,7 +180,7 @@ def test_a_link_in_place_of_the_inner_folder(folder: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
 def test_a_folder_that_others_can_write_to(folder: Path, mode: int) -> None:
     Store(str(folder)).close()
-    (folder / "v1").chmod(mode)
+    (folder / "kvlint-v1").chmod(mode)
     with pytest.raises(CacheUnusable, match="can be written to by other users"):
         Store(str(folder))
 
@@ -198,15 +201,15 @@ def test_what_is_not_used_for_a_month_goes(store: Store, folder: Path) -> None:
     for name in (NAME, OTHER):
         store.put(name, name.encode())
         age(blob_file(folder, name), 31)
-    half_written = folder / "v1" / f".{'0' * 16}.tmp"
+    half_written = folder / "kvlint-v1" / f".{'0' * 16}.tmp"
     half_written.touch()
     age(half_written, 2)
-    foreign = folder / "v1" / "README"
+    foreign = folder / "kvlint-v1" / "README"
     foreign.touch()
     age(foreign, 1000)
     assert store.get(OTHER) == OTHER.encode()
     store.prune()
-    assert sorted(os.listdir(folder / "v1")) == ["README", OTHER]
+    assert blobs(folder) == ["README", OTHER]
 
 
 def test_a_later_run_that_writes_prunes(store: Store, folder: Path) -> None:
@@ -215,7 +218,7 @@ def test_a_later_run_that_writes_prunes(store: Store, folder: Path) -> None:
     later = Store(str(folder))
     later.put(OTHER, b"new")
     later.close()
-    assert os.listdir(folder / "v1") == [OTHER]
+    assert blobs(folder) == [OTHER]
 
 
 @pytest.mark.parametrize("bound", ["_MAX_BLOBS", "_MAX_BYTES"])
@@ -228,7 +231,7 @@ def test_what_is_too_much_goes_the_longest_unused_first(
         age(blob_file(folder, name), 5 - number)
     monkeypatch.setattr(module, bound, 2 if bound == "_MAX_BLOBS" else 70)
     store.prune()
-    assert sorted(os.listdir(folder / "v1")) == names[3:]
+    assert blobs(folder) == names[3:]
 
 
 def test_clearing_takes_blobs_and_nothing_else(folder: Path) -> None:
@@ -238,10 +241,10 @@ def test_clearing_takes_blobs_and_nothing_else(folder: Path) -> None:
     store.put(NAME, b"12")
     store.put(OTHER, b"3")
     store.close()
-    (folder / "v1" / f".{'0' * 16}.tmp").touch()
-    (folder / "v1" / "README").touch()
+    (folder / "kvlint-v1" / f".{'0' * 16}.tmp").touch()
+    (folder / "kvlint-v1" / "README").touch()
     assert cleared(str(folder)) == (2, 2 * 32 + 3)
-    assert os.listdir(folder / "v1") == ["README"]
+    assert blobs(folder) == ["README"]
 
 
 def test_a_folder_that_cannot_be_cleared(folder: Path) -> None:
@@ -273,4 +276,4 @@ def test_runs_at_the_same_time_never_see_half_a_blob(folder: Path) -> None:
     for process in running:
         _, errors = process.communicate()
         assert (process.returncode, errors) == (0, b"")
-    assert os.listdir(folder / "v1") == [NAME]
+    assert blobs(folder) == [NAME]
