@@ -176,6 +176,17 @@ def test_flake8_without_results(variable: str, monkeypatch: pytest.MonkeyPatch) 
     assert kept() == []
 
 
+@pytest.mark.usefixtures("fresh_plugin")
+def test_flake8_on_a_file_that_cannot_be_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    expected = by_flake8("plain_backend.py")
+    integration._file_check.cache_clear()
+    monkeypatch.setattr("kvlint.source.text.read_bytes", refuse)
+    assert by_flake8("plain_backend.py") == expected
+
+
 LOADED = """
 import runpy, sys
 sys.argv = ["kvlint", "check", "--quiet"]
