@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+
+from memory import PeakMemory
 
 # Linters exit with 1 when they find something; anything above means that they did not do their work.
 _WORKED = (0, 1)
@@ -20,16 +23,17 @@ class CommandFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Wall-clock seconds, and the peak resident memory in MB of the largest process (children included)."""
+class Command:
+    """What to run, with which variables besides the usual ones; if ``is_warm``, an earlier run must come first."""
 
-    seconds: float
-    megabytes: float
+    argv: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_warm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One command over all rounds: medians, the median of the ratios to the first command, and their range."""
+    """One command over all rounds: medians, the median of the ratios to the first command, their range, peak MB."""
 
     name: str
     seconds: float
@@ -39,49 +43,51 @@ class Row:
     megabytes: float
 
 
-def run_once(command: Sequence[str], folder: Path) -> Run:
-    """Run ``command`` in ``folder``; raises CommandFailed with what it printed."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.stderr.close()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in _WORKED:
-        raise CommandFailed(f"{' '.join(command[:4])} …: exit status {process.returncode}\n{errors.decode()[-2000:]}")
-    # Linux counts in kilobytes, macOS in bytes.
-    return Run(seconds, usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+def run_once(command: Command, folder: Path, memory: PeakMemory | None = None) -> float:
+    """Run ``command`` in ``folder`` and return wall-clock seconds; raises CommandFailed with what it printed."""
+    environment = {**os.environ, **command.environment}
+    # Tools compile themselves to bytecode once; where that is forbidden, each run would be timed compiling.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        process = subprocess.Popen(command.argv, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+        if memory is None:
+            process.wait()
+        else:
+            memory.watch(process)
+        seconds = time.perf_counter() - start
+        if process.returncode not in _WORKED:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace")[-2000:]
+            raise CommandFailed(f"{' '.join(command.argv[:4])} …: exit status {process.returncode}\n{said}")
+    return seconds
 
 
-def compare(commands: Mapping[str, Sequence[str]], folder: Path, rounds: int) -> list[Row]:
+def compare(commands: Mapping[str, Command], folder: Path, rounds: int) -> list[Row]:
     """Run every command once per round, in turn from either end; the first is what ratios refer to.
 
-    A round that is not counted comes first and fills the disk cache.
+    A round that is not counted comes first: it fills the disk's cache and the
+    tools', and is the one in which memory is watched, which takes time.
     """
     names = list(commands)
-    runs: dict[str, list[Run]] = {name: [] for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    peaks = {name: PeakMemory() for name in names}
     for number in range(-1, rounds):
         for name in names if number % 2 else reversed(names):
             progress(f"round {number + 1} of {rounds}: {name}")
-            found = run_once(commands[name], folder)
-            if number >= 0:
-                runs[name].append(found)
+            if number < 0:
+                if commands[name].is_warm:
+                    run_once(commands[name], folder)
+                run_once(commands[name], folder, peaks[name])
+            else:
+                seconds[name].append(run_once(commands[name], folder))
     progress("")
-    return [_row(name, runs[name], runs[names[0]]) for name in names]
+    return [_row(name, seconds[name], seconds[names[0]], peaks[name].megabytes) for name in names]
 
 
-def _row(name: str, runs: Sequence[Run], base: Sequence[Run]) -> Row:
-    ratios = [run.seconds / other.seconds for run, other in zip(runs, base, strict=True)]
-    return Row(
-        name,
-        median(run.seconds for run in runs),
-        median(ratios),
-        min(ratios),
-        max(ratios),
-        max(run.megabytes for run in runs),
-    )
+def _row(name: str, seconds: Sequence[float], base: Sequence[float], megabytes: float) -> Row:
+    ratios = [mine / other for mine, other in zip(seconds, base, strict=True)]
+    return Row(name, median(seconds), median(ratios), min(ratios), max(ratios), megabytes)
 
 
 def show(title: str, rows: Sequence[Row]) -> None:

@@ -6,6 +6,7 @@ files can be checked in any process and in any order.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 _UNREADABLE = "KVL900"
 _UNUSED_NOQA = "KVL901"
+#: Bytes of source.  What is known of a module takes thirty times the memory of its text; this is above what the
+#: largest release of SGLang needs, so that one process loads nothing twice there.
+MAX_LOADED = 8_000_000
+
 _TOO_DEEP = "cannot be analysed: nested too deeply"
 
 
@@ -43,10 +48,13 @@ class Outcome:
 
 
 class FileCheck:
-    """Checks files one by one, sharing what was learnt of the modules they import."""
+    """Checks files one by one, sharing what was learnt of the modules they import, up to ``max_loaded`` bytes."""
 
-    def __init__(self, config: Config, overlay: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, config: Config, overlay: Mapping[str, bytes] | None = None, max_loaded: int = MAX_LOADED
+    ) -> None:
         self.config = config
+        self.max_loaded = max_loaded
         self.overlay = dict(overlay or {})
         self._exempt = tuple((Patterns((glob,)), codes) for glob, codes in config.per_file_ignores.items())
 
@@ -72,6 +80,7 @@ class FileCheck:
 
     def check(self, path: str) -> Outcome:
         """Check a candidate."""
+        self._bound_memory()
         try:
             rules = self._rules_for(path)
             facts = self.facts(path)
@@ -87,6 +96,13 @@ class FileCheck:
         except Exception as error:
             # A defect of ours must cost neither the other files nor the user's trust: it is reported, never skipped.
             return Outcome(path, failed=True, crash=Crash.of(path, error))
+
+    def _bound_memory(self) -> None:
+        """Start over with an empty world where the present one has grown large, as on a tree of many packages."""
+        if "world" in self.__dict__ and self.world.size > self.max_loaded:
+            del self.world
+            # Modules and classes know each other, and the collector may have been told to come rarely.
+            gc.collect()
 
     def check_comments(self, path: str, data: bytes) -> Outcome:
         """Look at the noqa comments of the file at ``path`` with content ``data``, in which no rule can report."""

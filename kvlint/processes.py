@@ -21,6 +21,10 @@ from kvlint.report.model import Crash
 _FORKS = sys.platform == "linux"
 _SMALLEST_SHARE = 200_000 if _FORKS else 1_000_000
 
+# Processes share what one of them may load, as most modules are loaded by each; less than this and the same
+# few are parsed again and again.
+_SMALLEST_WORLD = 3_000_000
+
 # The analysis makes millions of objects and next to no cycles.  With Python's own
 # thresholds a tenth of its time goes into looking for them, and no memory is won.
 _THRESHOLDS = (200_000, 10, 10)
@@ -65,7 +69,7 @@ def check_files(
         workers,
         get_context("fork" if _FORKS else "spawn"),
         _start,
-        (check_file.config, check_file.overlay, cache_folder),
+        (check_file.config, check_file.overlay, cache_folder, max(_SMALLEST_WORLD, check_file.max_loaded // workers)),
     )
     try:
         # The largest first, so that no process is left alone with one at the end.
@@ -81,13 +85,15 @@ def check_files(
         pool.shutdown(cancel_futures=True)
 
 
-def _start(config: Config, overlay: Mapping[str, bytes], cache_folder: str | None = None) -> None:
+def _start(
+    config: Config, overlay: Mapping[str, bytes], cache_folder: str | None = None, max_loaded: int = _SMALLEST_WORLD
+) -> None:
     global _check_one
     # Ctrl-C reaches the whole process group; the parent alone answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.set_threshold(*_THRESHOLDS)
-    check_file = FileCheck(config, overlay)
+    check_file = FileCheck(config, overlay, max_loaded)
     _check_one = check_file.check
     if cache_folder is not None:
         from kvlint.cache.results import Results

@@ -18,8 +18,9 @@ import stat
 import time
 from dataclasses import dataclass
 
-#: Changes with the layout of the folder and of a blob's file.
-_LAYOUT = "v1"
+# A folder of its own, so that one which holds other things as well can be named.  Changes with its layout and with
+# that of a blob's file.
+_LAYOUT = "kvlint-v1"
 _NAME = re.compile(r"[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -177,7 +178,7 @@ def _opened(folder: str) -> int:
     except FileExistsError:
         pass
     else:
-        _mark(folder)
+        _mark(inner)
     descriptor = os.open(inner, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     status = os.fstat(descriptor)
     problem = None

@@ -27,6 +27,9 @@ def chosen_folder(cache_dir: str | None) -> str | None:
     """The folder that the option or else the environment names; None where the user has no place for caches."""
     from kvlint.cache.location import cache_folder
 
+    if cache_dir == "":
+        # To `abspath` that is the current folder, to whoever quoted an unset variable a mistake.
+        raise click.UsageError("--cache-dir: an empty path was given; `.` is the current folder")
     return cache_folder(os.environ) if cache_dir is None else os.path.abspath(cache_dir)
 
 

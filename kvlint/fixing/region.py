@@ -18,6 +18,7 @@ import libcst as cst
 from kvlint.fixing.blocks import Place, places
 from kvlint.fixing.document import Document, line_end
 from kvlint.fixing.refusals import EditRefused
+from kvlint.source.text import tree_of
 
 # LibCST's printer recurses in Python (a thousand frames by default), its parser in native code, where nothing but the
 # end of the process stops it: well below both.
@@ -85,7 +86,7 @@ def parse(path: str, text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an odd escape in the user's string is not ours to report
-            return ast.parse(text)
+            return tree_of(text, path)
     except (SyntaxError, ValueError) as error:
         raise EditRefused(path, f"does not parse: {error}") from error
     except (RecursionError, MemoryError) as error:

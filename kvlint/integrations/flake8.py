@@ -95,9 +95,10 @@ def _config(file: str | None) -> Config:
 @cache
 def _file_check(config_file: str | None) -> FileCheck:
     """One per configuration file and process, so that a base class is looked up once."""
-    from kvlint.file_check import FileCheck
+    from kvlint.file_check import MAX_LOADED, FileCheck
 
-    return FileCheck(_config(config_file))
+    # flake8 starts a process per core.
+    return FileCheck(_config(config_file), max_loaded=MAX_LOADED // 2)
 
 
 @cache

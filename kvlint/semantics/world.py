@@ -46,7 +46,7 @@ class World:
 
     A name that cannot be found resolves to External, never to a guess.  What was
     asked of the disk is remembered with the module for whose sake it was asked:
-    see `seen_from`.
+    see `seen_from`.  ``size`` is that of all loaded files in bytes.
     """
 
     def __init__(self, config: Config, overlay: Mapping[str, bytes] | None = None) -> None:
@@ -59,6 +59,7 @@ class World:
         self._asking = Asked()
         self._resolved: dict[tuple[str, str], Resolved] = {}
         self.memo: dict[object, object] = {}
+        self.size = 0
 
     def module(self, path: str) -> Module:
         """The module at absolute ``path``.
@@ -77,6 +78,7 @@ class World:
         try:
             if data is None:
                 data = read_bytes(path)
+            self.size += len(data)
             return parse_module(decode(path, data))
         except OSError as error:
             self._unread[path] = None

@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 BOM = codecs.BOM_UTF8
 
@@ -122,7 +122,7 @@ def parse(source: SourceText) -> ast.Module:
         with warnings.catch_warnings():
             # Invalid escapes and the like are the business of other linters.
             warnings.simplefilter("ignore")
-            return ast.parse(source.text, source.path)
+            return tree_of(source.text, source.path)
     except SyntaxError as error:
         raise UnreadableSource(source.path, f"cannot be parsed: {error.msg}", error.lineno or None) from error
     except (RecursionError, MemoryError) as error:
@@ -130,6 +130,16 @@ def parse(source: SourceText) -> ast.Module:
         raise UnreadableSource(source.path, "cannot be parsed: nested too deeply") from error
     except ValueError as error:
         raise UnreadableSource(source.path, f"cannot be parsed: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def tree_of(text: str, path: str) -> ast.Module:
+    """The syntax tree, not to be changed; raises what `ast.parse` does.
+
+    The last few are remembered, as a fix looks at the same texts again and again:
+    to find the place of an edit, to verify it, and in the next round.
+    """
+    return ast.parse(text, path)
 
 
 def _declared_encoding(body: bytes) -> tuple[str, int]:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import kvlint
 from kvlint import engine, file_check, processes
 from kvlint.config import Config, default_config
 from kvlint.diagnostics import Finding, Location, Severity, Span
@@ -192,6 +195,44 @@ def test_a_worker_leaves_ctrl_c_to_its_parent() -> None:
     assert [finding.code for finding in processes._check(path).findings] == ["KVL001"]
 
 
+# Each worker holds the pipe that it was given; its end is read when the last of them is gone.
+KILLED_PARENT = """
+import os, sys, threading
+from kvlint import processes
+from kvlint.config import Config
+from kvlint.file_check import FileCheck
+
+def check(self, path):
+    os.write(int(sys.argv[1]), b"x")
+    if path == "idle":
+        return None
+    while path == "busy":
+        pass
+    threading.Event().wait()
+
+FileCheck.check = check
+list(processes.check_files([(path, 1) for path in sys.argv[2:]], FileCheck(Config()), 3))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    reading, writing = os.pipe()
+    paths = ("busy", "waiting", "idle")
+    environment = {**os.environ, "PYTHONPATH": str(Path(kvlint.__file__).parent.parent)}
+    command = [sys.executable, "-c", KILLED_PARENT, str(writing), *paths]
+    parent = subprocess.Popen(command, pass_fds=[writing], env=environment)
+    os.close(writing)
+    started = b""
+    while len(started) < len(paths):
+        started += os.read(reading, 1) or pytest.fail("the workers ended before their parent")
+    parent.kill()
+    parent.wait()
+    ready, _, _ = select.select([reading], [], [], 60)
+    assert ready, "a worker outlives its parent"
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
 def test_an_interrupt_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_SMALLEST_SHARE", 1)
     closed = []
@@ -224,6 +265,19 @@ def test_an_interrupt_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_processes_are_started_where_they_pay(sizes: list[int], jobs: int | None, workers: int) -> None:
     assert processes.worth_starting([("x", size) for size in sizes], jobs) == workers
+
+
+def test_a_large_tree_is_not_kept_in_memory_whole() -> None:
+    paths = [os.path.abspath(f"{number}.py") for number in range(4)]
+    for path in paths:
+        write(path, CANDIDATE + "LOST\n")
+    check_file = FileCheck(default_config(), max_loaded=2 * len(CANDIDATE + "LOST\n"))
+    worlds, codes = [], []
+    for path in paths:
+        codes += [finding.code for finding in check_file.check(path).findings]
+        worlds.append(check_file.world)
+    assert codes == ["KVL001"] * 4
+    assert worlds[0] is worlds[1] is worlds[2] is not worlds[3]
 
 
 def test_comments_silence_findings_of_unreadable_files() -> None:

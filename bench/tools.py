@@ -1,0 +1,59 @@
+"""The other tools: where they are found, which version they are, and how to get one that is not there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+REQUIREMENTS = BENCH / "requirements.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An installed tool."""
+
+    name: str
+    command: tuple[str, ...]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A tool that cannot be compared with, and what to do about it."""
+
+    name: str
+    advice: str
+
+
+def find_module(name: str) -> Tool | Missing:
+    """A tool that is run as a module of this Python."""
+    tool = _asked(name, (sys.executable, "-m", name))
+    return tool or Missing(name, f"{sys.executable} -m pip install {name}")
+
+
+def find_command(name: str, environment: Path | None) -> Tool | Missing:
+    """A tool of ``environment``, a virtual environment, or else on the PATH."""
+    place = str(environment / "bin") if environment is not None else None
+    found = shutil.which(name, path=place)
+    tool = None if found is None else _asked(name, (found,))
+    if tool is not None:
+        return tool
+    made = environment or Path(".venv-bench")
+    return Missing(
+        name,
+        f"python3 -m venv {made} && {made}/bin/pip install -r {REQUIREMENTS}, then --tools {made}",
+    )
+
+
+def _asked(name: str, command: tuple[str, ...]) -> Tool | None:
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=120)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    words = done.stdout.replace(",", " ").split()
+    version = next((word for word in words if word[:1].isdigit()), "of unknown version")
+    return Tool(name, command, version)
