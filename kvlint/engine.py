@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kvlint.config import Config, KvlintError
 from kvlint.diagnostics import Finding, Location
 from kvlint.file_check import FileCheck, Outcome
-from kvlint.processes import check_files, collecting_rarely, worth_starting
+from kvlint.processes import Crew, collecting_rarely
 from kvlint.report.model import Crash, FileCounts, Inspected, Inspection, Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target, one_line
@@ -68,10 +68,11 @@ def check_targets(
     ``results`` spare the analysis of files for which it holds what an earlier
     run found, and keeps what this one finds.
     """
-    scan = _scan(targets, config, results=results)
     check_file = FileCheck(config)
-    outcomes = _outcomes_besides(scan, check_file, results)
-    outcomes += _analyse(scan.candidates, check_file, jobs, progress, results)
+    with _crew(check_file, jobs, results) as crew:
+        scan = _scan(targets, config, results=results, found=crew.add)
+        outcomes = _outcomes_besides(scan, check_file, results)
+        outcomes += _collected(crew, len(scan.candidates), progress)
     return _report(targets, outcomes, warnings)
 
 
@@ -122,7 +123,10 @@ def diagnoser(
     def diagnose(overlay: Mapping[str, bytes]) -> Report:
         check_file = FileCheck(config, {**(base or {}), **overlay})
         outcomes = _outcomes_besides(scan, check_file)
-        outcomes += _analyse(scan.candidates, check_file, jobs)
+        with _crew(check_file, jobs) as crew:
+            for path, size in scan.candidates:
+                crew.add(path, size)
+            outcomes += _collected(crew, len(scan.candidates))
         return _report(targets, outcomes, (), check_file.overlay)
 
     return diagnose
@@ -179,7 +183,9 @@ def _scan(
     config: Config,
     base: Mapping[str, bytes] | None = None,
     results: Results | None = None,
+    found: Callable[[str, int], None] | None = None,
 ) -> _Scan:
+    """Sort ``targets``; ``found`` is told of each candidate at once."""
     known, candidates, comments, unreadable = [], [], [], []
     for target in targets:
         try:
@@ -194,6 +200,8 @@ def _scan(
             known.append(outcome)
         elif is_promising:
             candidates.append((target.path, len(data)))
+            if found is not None:
+                found(target.path, len(data))
         else:
             comments.append((target.path, data))
     return _Scan(tuple(known), tuple(candidates), tuple(comments), tuple(unreadable))
@@ -210,24 +218,15 @@ def _outcomes_besides(scan: _Scan, check_file: FileCheck, results: Results | Non
     return outcomes
 
 
-def _analyse(
-    candidates: Sequence[tuple[str, int]],
-    check_file: FileCheck,
-    jobs: int | None,
-    progress: Progress | None = None,
-    results: Results | None = None,
-) -> Iterator[Outcome]:
-    workers = worth_starting(candidates, jobs)
-    if workers > 1:
-        outcomes = check_files(candidates, check_file, workers, None if results is None else results.folder)
-    elif results is not None:
-        outcomes = (results.check(check_file, path) for path, _ in candidates)
-    else:
-        outcomes = (check_file.check(path) for path, _ in candidates)
+def _crew(check_file: FileCheck, jobs: int | None, results: Results | None = None) -> Crew:
+    return Crew(check_file, jobs) if results is None else Crew(check_file, jobs, results.folder, results.check)
+
+
+def _collected(crew: Crew, total: int, progress: Progress | None = None) -> Iterator[Outcome]:
     with collecting_rarely():
-        for done, outcome in enumerate(outcomes, start=1):
+        for done, outcome in enumerate(crew.outcomes(), start=1):
             if progress is not None:
-                progress(done, len(candidates))
+                progress(done, total)
             yield outcome
 
 

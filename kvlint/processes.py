@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import heapq
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 from kvlint.config import Config
 from kvlint.file_check import FileCheck, Outcome
 from kvlint.report.model import Crash
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 # Starting and feeding workers costs about 50 ms where processes can be forked
 # and several times that where they start afresh; the analysis takes about a
@@ -25,6 +31,9 @@ _SMALLEST_SHARE = 200_000 if _FORKS else 1_000_000
 # few are parsed again and again.
 _SMALLEST_WORLD = 3_000_000
 
+# Whole checkouts have some dozens of candidates, the largest of which takes as long as ten others.
+_MOST_PROCESSES = 8
+
 # The analysis makes millions of objects and next to no cycles.  With Python's own
 # thresholds a tenth of its time goes into looking for them, and no memory is won.
 _THRESHOLDS = (200_000, 10, 10)
@@ -34,9 +43,14 @@ _check_one: Callable[[str], Outcome] | None = None
 
 def worth_starting(candidates: Sequence[tuple[str, int]], jobs: int | None) -> int:
     """How many processes to use for candidates of these sizes in bytes, at most ``jobs``."""
-    available = jobs if jobs is not None else len(os.sched_getaffinity(0)) if _FORKS else os.cpu_count() or 1
     share = sum(size for _, size in candidates) // _SMALLEST_SHARE
-    return max(1, min(available, len(candidates), share))
+    return max(1, min(_available(jobs), len(candidates), share))
+
+
+def _available(jobs: int | None) -> int:
+    if jobs is not None:
+        return jobs
+    return len(os.sched_getaffinity(0)) if _FORKS else os.cpu_count() or 1
 
 
 @contextlib.contextmanager
@@ -50,39 +64,105 @@ def collecting_rarely() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def check_files(
-    candidates: Sequence[tuple[str, int]], check_file: FileCheck, workers: int, cache_folder: str | None = None
-) -> Iterator[Outcome]:
-    """Check ``candidates`` as ``check_file`` would, in ``workers`` processes and no particular order.
+class Crew:
+    """Checks candidates while others are still being looked for: here, or in processes once there is enough to do.
 
-    Outcomes are kept in ``cache_folder``.
+    ``keep`` checks a candidate and keeps the outcome; the processes keep theirs in
+    ``cache_folder``.  Leaving the context ends the processes.
     """
-    # Nothing of this is needed where the work is done in one process.
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    # Imported before the fork, the analysis is there in every worker at no cost.
-    import kvlint.analysis.facts  # noqa: F401
+    def __init__(
+        self,
+        check_file: FileCheck,
+        jobs: int | None,
+        cache_folder: str | None = None,
+        keep: Callable[[FileCheck, str], Outcome] | None = None,
+    ) -> None:
+        self._check_file = check_file
+        self._cache_folder = cache_folder
+        self._keep = keep
+        self._most = _available(jobs)
+        self._added: list[tuple[str, int]] = []
+        self._waiting: list[tuple[int, str]] = []
+        self._running = 0
+        self._done: SimpleQueue[tuple[str, Future[Outcome]]] = SimpleQueue()
+        self._pool: ProcessPoolExecutor | None = None
 
-    pool = ProcessPoolExecutor(
-        workers,
-        get_context("fork" if _FORKS else "spawn"),
-        _start,
-        (check_file.config, check_file.overlay, cache_folder, max(_SMALLEST_WORLD, check_file.max_loaded // workers)),
-    )
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def add(self, path: str, size: int) -> None:
+        """Have the candidate at ``path``, of ``size`` bytes, checked."""
+        self._added.append((path, size))
+        heapq.heappush(self._waiting, (-size, path))
+        if self._pool is None and worth_starting(self._added, self._most) > 1:
+            self._pool = self._started()
+        self._refill()
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """The outcomes of all candidates, in no particular order; none may be added any more."""
+        if self._pool is None:
+            for path, _ in self._added:
+                yield self._check_file.check(path) if self._keep is None else self._keep(self._check_file, path)
+            return
+        for _ in self._added:
+            path, future = self._done.get()
+            self._running -= 1
+            self._refill()
+            error = future.exception()
+            yield future.result() if error is None else _died(path, error)
+
+    def _started(self) -> ProcessPoolExecutor:
+        # Nothing of this is needed where the work is done in one process.
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        # Imported before the fork, the analysis is there in every worker at no cost.
+        import kvlint.analysis.facts  # noqa: F401
+
+        workers = min(self._most, _MOST_PROCESSES)
+        loaded = max(_SMALLEST_WORLD, self._check_file.max_loaded // workers)
+        self._most = workers
+        return ProcessPoolExecutor(
+            workers,
+            get_context("fork" if _FORKS else "spawn"),
+            _start,
+            (self._check_file.config, self._check_file.overlay, self._cache_folder, loaded),
+        )
+
+    def _refill(self) -> None:
+        """Hand out the largest candidates, so that no process is left alone with one at the end.
+
+        Each process has one more in store, since nobody can be asked for it during the search.
+        """
+        while self._pool is not None and self._waiting and self._running < 2 * self._most:
+            _, path = heapq.heappop(self._waiting)
+            future = _submitted(self._pool, path)
+            self._running += 1
+            # Nothing more happens in the callback: it may run with the pool's locks held.
+            future.add_done_callback(partial(self._note, path))
+
+    def _note(self, path: str, future: Future[Outcome]) -> None:
+        self._done.put((path, future))
+
+
+def _submitted(pool: ProcessPoolExecutor, path: str) -> Future[Outcome]:
+    from concurrent.futures import BrokenExecutor, Future
+
     try:
-        # The largest first, so that no process is left alone with one at the end.
-        ordered = sorted(candidates, key=lambda candidate: -candidate[1])
-        futures = {pool.submit(_check, path): path for path, _ in ordered}
-        for future in as_completed(futures):
-            try:
-                yield future.result()
-            except BrokenProcessPool as error:
-                path = futures[future]
-                yield Outcome(path, failed=True, crash=Crash(path, "its worker process died", str(error)))
-    finally:
-        pool.shutdown(cancel_futures=True)
+        return pool.submit(_check, path)
+    except BrokenExecutor as error:
+        failed: Future[Outcome] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _died(path: str, error: BaseException) -> Outcome:
+    return Outcome(path, failed=True, crash=Crash(path, "its worker process died", str(error)))
 
 
 def _start(

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from kvlint.diagnostics import Finding, FixPlan, Location, Related, Severity
+from kvlint.diagnostics import Finding, FixPlan, Flow, Location, Related, Severity
 from kvlint.file_check import Outcome
 from kvlint.semantics.disk import Asked
 
@@ -48,6 +48,7 @@ class _Finding(msgspec.Struct, frozen=True, array_like=True):
     location: Location
     related: tuple[Related, ...]
     plan: tuple[str, dict[str, Any]] | None
+    flows: tuple[Flow, ...]
 
 
 class Unstorable(Exception):
@@ -104,6 +105,7 @@ def _stored(finding: Finding) -> _Finding:
         finding.location,
         finding.related,
         None if plan is None else (plan.NAME, {field.name: getattr(plan, field.name) for field in fields(plan)}),
+        finding.flows,
     )
 
 
@@ -112,4 +114,6 @@ def _finding(stored: _Finding) -> Finding:
     if stored.plan is not None:
         name, values = stored.plan
         plan = msgspec.convert(values, _PLANS[name])
-    return Finding(stored.code, stored.name, stored.severity, stored.message, stored.location, stored.related, plan)
+    return Finding(
+        stored.code, stored.name, stored.severity, stored.message, stored.location, stored.related, plan, stored.flows
+    )

@@ -211,7 +211,11 @@ def check(self, path):
     threading.Event().wait()
 
 FileCheck.check = check
-list(processes.check_files([(path, 1) for path in sys.argv[2:]], FileCheck(Config()), 3))
+processes._SMALLEST_SHARE = 1
+with processes.Crew(FileCheck(Config()), 3) as crew:
+    for path in sys.argv[2:]:
+        crew.add(path, 1)
+    list(crew.outcomes())
 """
 
 
