@@ -248,18 +248,18 @@ def passed_at(cls: ClassInfo, method: str, position: int, name: str) -> StatusEn
 
 def calls_of(cls: ClassInfo, method: str) -> list[tuple[ast.Call, list[tuple[int | str, ast.expr]]]]:
     """The calls of a method name in the class's module, each with its arguments by position or keyword."""
-    key = ("calls", cls.module)
+    key = ("calls", cls.module, method)
     memo = cls.world.memo
     if key not in memo:
-        index: dict[str, list[tuple[ast.Call, list[tuple[int | str, ast.expr]]]]] = {}
-        for node in cls.module.nodes_of_kind(ast.Call):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        found = []
+        for node in cls.module.calls_of(method):
+            if isinstance(node.func, ast.Attribute):
                 arguments: list[tuple[int | str, ast.expr]] = list(enumerate(node.args))
                 arguments.extend((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
-                index.setdefault(node.func.attr, []).append((node, arguments))
-        memo[key] = index
+                found.append((node, arguments))
+        memo[key] = found
     known = memo[key]
-    return known.get(method, []) if isinstance(known, dict) else []
+    return known if isinstance(known, list) else []
 
 
 def own_stores(method: Method) -> Iterator[tuple[str, ast.expr]]:

@@ -201,7 +201,25 @@ def places_of(world: World, module: Module) -> tuple[Place, ...]:
     key = ("places", module)
     known = world.memo.get(key)
     if not isinstance(known, tuple):
-        known = world.memo[key] = tuple(_places(world, module, module.tree.body, None, None))
+        known = world.memo[key] = tuple(
+            place for statement in module.tree.body for place in _places_in(world, module, statement)
+        )
+    return known
+
+
+def place_of(world: World, module: Module, function: ast.AST) -> Place | None:
+    """The place of a function's node, with no more of ``module`` looked at than has to be."""
+    around = module.top_level(function)
+    if around is None:
+        return place_index(world, module).get(function)
+    return next((place for place in _places_in(world, module, around) if place.node is function), None)
+
+
+def _places_in(world: World, module: Module, statement: ast.stmt) -> tuple[Place, ...]:
+    key = ("places in", statement)
+    known = world.memo.get(key)
+    if not isinstance(known, tuple):
+        known = world.memo[key] = tuple(_places(world, module, [statement], None, None))
     return known
 
 
@@ -262,7 +280,7 @@ def target_of(place: Place, callee: ast.expr) -> Place | None:
                 return None
             is_super = isinstance(owner, ast.Call)
             method = cls.lookup(name, after=place.cls if is_super else None)
-            return None if method is None else place_index(world, method.owner.module).get(method.node)
+            return None if method is None else place_of(world, method.owner.module, method.node)
         case ast.Name(id=name):
             current: Place | None = place
             index = place_index(world, place.module)

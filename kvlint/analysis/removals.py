@@ -51,7 +51,22 @@ class RemovalSite:
 def room_tables(world: World, modules: tuple[Module, ...]) -> frozenset[str]:
     """Attributes keyed by rooms: some function uses one key both for them and for the status."""
     configured = {name for override in world.config.protocol for name in override.room_tables}
-    return frozenset(configured.union(*(_keyed_like_status(world, module) for module in modules)))
+    words = {word for module in modules if module.is_candidate for word in _status_words(world, module)}
+    return frozenset(
+        configured.union(
+            *(
+                _keyed_like_status(world, module)
+                for module in modules
+                # Code that uses a status by its key names the table or a writer.
+                if module.is_candidate or any(word in module.source.text for word in words)
+            )
+        )
+    )
+
+
+def _status_words(world: World, module: Module) -> frozenset[str]:
+    subjects = {subject for place in places_of(world, module) if (subject := place.subject) is not None}
+    return frozenset(word for subject in subjects for word in (subject.attribute, *subject.writers))
 
 
 def _keyed_like_status(world: World, module: Module) -> frozenset[str]:

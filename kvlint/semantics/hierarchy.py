@@ -243,7 +243,7 @@ class ClassInfo:
         """The class whose methods pass ``self`` at ``position`` when they make an instance in the same module."""
         found = {
             holder
-            for holder, arguments, receiver in _constructions(self.world, self.module).get(self.name, ())
+            for holder, arguments, receiver in _constructions(self.world, self.module, self.name)
             if len(arguments) > position
             and isinstance(argument := arguments[position], ast.Name)
             and argument.id == receiver
@@ -314,21 +314,20 @@ def classes_of(world: World, module: Module) -> tuple[ClassInfo, ...]:
 _Construction = tuple[ast.ClassDef, list[ast.expr], str]
 
 
-def _constructions(world: World, module: Module) -> dict[str, list[_Construction]]:
-    """(class it stands in, arguments, receiver's name) of every ``Name(…)`` in a method, by the name called."""
-    key = ("constructions", module)
+def _constructions(world: World, module: Module, name: str) -> tuple[_Construction, ...]:
+    """(class it stands in, arguments, receiver's name) of every ``name(…)`` in a method."""
+    key = ("constructions", module, name)
     known = world.memo.get(key)
-    if not isinstance(known, dict):
-        found: dict[str, list[_Construction]] = {}
-        for holder in statements_in(module.tree.body):
-            if isinstance(holder, ast.ClassDef):
-                for method in holder.body:
-                    if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args:
-                        for node in module.nodes_of(method, ast.Call):
-                            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                                entry = (holder, node.args, method.args.args[0].arg)
-                                found.setdefault(node.func.id, []).append(entry)
-        known = world.memo[key] = found
+    if not isinstance(known, tuple):
+        known = world.memo[key] = tuple(
+            (holder, node.args, method.args.args[0].arg)
+            for holder in statements_in(module.statements_calling(name))
+            if isinstance(holder, ast.ClassDef)
+            for method in holder.body
+            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.args.args
+            for node in module.nodes_of(method, ast.Call)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        )
     return known
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -36,20 +37,30 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
 
-@dataclass(eq=False, repr=False)
 class Module:
     """A module's tree and its bindings by name.
 
     ``names`` holds what the module body binds, also below ``if`` (TYPE_CHECKING
-    included) and ``try``; ``local_imports`` what function bodies import.
+    included) and ``try``.
     """
 
-    path: str
-    source: SourceText
-    tree: ast.Module
-    names: dict[str, Binding]
-    star_imports: tuple[ImportedName, ...]
-    _lines: list[str] | None = None
+    def __init__(
+        self, path: str, source: SourceText, names: Mapping[str, Binding], star_imports: tuple[ImportedName, ...]
+    ) -> None:
+        self.path = path
+        self.source = source
+        self.names = names
+        self.star_imports = star_imports
+        self._lines: list[str] | None = None
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        return parse(self.source)
+
+    def top_level(self, node: ast.AST) -> ast.stmt | None:  # noqa: ARG002 - a hook
+        """The top-level definition that ``node`` can be looked up in by itself, None for the whole module."""
+        return None
 
     def __repr__(self) -> str:
         return f"<module {self.path}>"
@@ -60,30 +71,25 @@ class Module:
         return _unsettled(self.nodes)
 
     @cached_property
-    def _order(self) -> _Order:
-        return _in_order(self.tree)
+    def _order(self) -> Order:
+        return order_of(self.tree)
+
+    def _order_around(self, node: ast.AST) -> Order:  # noqa: ARG002 - a hook
+        """An order in which ``node`` has its place."""
+        return self._order
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:
         """Every node of the module, in source order."""
         return self._order.nodes
 
-    @cached_property
-    def _places_of_kinds(self) -> dict[type[ast.AST], list[int]]:
-        found: dict[type[ast.AST], list[int]] = {}
-        for index, node in enumerate(self.nodes):
-            found.setdefault(type(node), []).append(index)
-        return found
+    def local_import(self, name: str) -> ImportedName | None:
+        """What a function body imports as ``name``."""
+        return self._local_imports.get(name)
 
     @cached_property
-    def local_imports(self) -> dict[str, ImportedName]:
-        """What function bodies import, by name."""
-        found: dict[str, ImportedName] = {}
-        for node in statements_in(self.tree.body):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for name, imported in _imported(node):
-                    found.setdefault(name, imported)
-        return found
+    def _local_imports(self) -> dict[str, ImportedName]:
+        return imports_in(statements_in(self.tree.body))
 
     @cached_property
     def is_candidate(self) -> bool:
@@ -92,23 +98,44 @@ class Module:
 
     def nodes_of(self, node: ast.AST, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
         """Every node, or every one of some kinds, below (and with) a function, class or lambda, in source order."""
-        start, end = self._order.extents[node]
-        if not kinds:
-            return self.nodes[start:end]
-        found: list[int] = []
-        for kind in kinds:
-            indexes = self._places_of_kinds.get(kind, [])
-            found.extend(indexes[bisect_left(indexes, start) : bisect_left(indexes, end)])
-        return [self.nodes[index] for index in (found if len(kinds) == 1 else sorted(found))]
+        order = self._order_around(node)
+        start, end = order.extents[node]
+        return order.nodes[start:end] if not kinds else order.between(start, end, kinds)
 
     def nodes_of_kind(self, *kinds: type[ast.AST]) -> list[ast.AST]:
         """Every node of some kinds in the module, in source order."""
-        indexes = sorted(index for kind in kinds for index in self._places_of_kinds.get(kind, ()))
-        return [self.nodes[index] for index in indexes]
+        return self._order.between(0, len(self.nodes), kinds)
 
     def body_of(self, function: Function) -> tuple[ast.AST, ...]:
         """Every node of a function's body in source order, what nested functions and classes hold left out."""
-        return tuple(self._order.bodies[function])
+        return tuple(self._order_around(function).bodies[function])
+
+    def statements_calling(self, name: str) -> list[ast.stmt]:
+        """The top-level statements in whose text something like a call of ``name`` stands."""
+        text, found = self.source.text, dict[int, None]()
+        line = position = 0
+        for match in re.finditer(rf"\b(?<!class )(?<!def ){re.escape(name)}[ \t]*\(", text):
+            line, position = line + text.count("\n", position, match.start()), match.start()
+            found[line + 1] = None
+        return list(dict.fromkeys(statement for line in found for statement in self._statements_at(line)))
+
+    def _statements_at(self, line: int) -> list[ast.stmt]:
+        """The top-level statement that ``line`` belongs to."""
+        index = bisect_right(self._first_lines, line) - 1
+        return [self.tree.body[index]] if index >= 0 else []
+
+    @cached_property
+    def _first_lines(self) -> list[int]:
+        return [first_line(statement) for statement in self.tree.body]
+
+    def calls_of(self, name: str) -> list[ast.Call]:
+        """Every call of a function or method by that name, in source order."""
+        found: list[ast.Call] = []
+        for statement in self.statements_calling(name):
+            is_definition = isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            nodes = self.nodes_of(statement, ast.Call) if is_definition else ast.walk(statement)
+            found += [node for node in nodes if isinstance(node, ast.Call) and _called_name(node) == name]
+        return found
 
     def location(self, node: ast.AST) -> Location:
         """Where ``node`` stands, with columns in characters."""
@@ -122,6 +149,30 @@ class Module:
             self._lines = self.source.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         text = self._lines[line - 1] if line <= len(self._lines) else ""
         return byte_column if text.isascii() else len(text.encode()[:byte_column].decode(errors="ignore"))
+
+
+def imports_in(statements: Iterable[ast.stmt]) -> dict[str, ImportedName]:
+    """What the import statements among ``statements`` bind, by name; the first one counts."""
+    found: dict[str, ImportedName] = {}
+    for statement in statements:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for name, imported in _imported(statement):
+                found.setdefault(name, imported)
+    return found
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line on which a statement starts, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _called_name(call: ast.Call) -> str | None:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+        case _:
+            return None
 
 
 def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -149,11 +200,18 @@ def parse_module(source: SourceText) -> Module:
     Raises UnreadableSource where the text is not Python.
     """
     tree = parse(source)
+    module = Module(source.path, source, *bindings(tree.body))
+    module.tree = tree
+    return module
+
+
+def bindings(body: list[ast.stmt]) -> tuple[dict[str, Binding], tuple[ImportedName, ...]]:
+    """What the statements of a module body bind, by name, and the star imports among them."""
     names: dict[str, Binding] = {}
     stars: list[ImportedName] = []
-    for node in _binding_statements(tree.body):
+    for node in _binding_statements(body):
         _bind(node, names, stars)
-    return Module(source.path, source, tree, names, tuple(stars))
+    return names, tuple(stars)
 
 
 def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
@@ -172,9 +230,9 @@ def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     return frozenset(changed | {name for name, count in bound.items() if count > 1})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Order:
-    """All nodes of a module in source order, operators and contexts left out.
+@dataclass(frozen=True, eq=False)
+class Order:
+    """All nodes of a tree in source order, operators and contexts left out.
 
     ``extents`` says for each definition where its nodes begin and end in that
     order, ``bodies`` which nodes belong to each function's own body.
@@ -184,6 +242,21 @@ class _Order:
     extents: dict[ast.AST, tuple[int, int]]
     bodies: dict[ast.AST, list[ast.AST]]
 
+    def between(self, start: int, end: int, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
+        """The nodes of some kinds from place ``start`` up to ``end``."""
+        found: list[int] = []
+        for kind in kinds:
+            indexes = self._places_of_kinds.get(kind, [])
+            found.extend(indexes[bisect_left(indexes, start) : bisect_left(indexes, end)])
+        return [self.nodes[index] for index in sorted(found)]
+
+    @cached_property
+    def _places_of_kinds(self) -> dict[type[ast.AST], list[int]]:
+        found: dict[type[ast.AST], list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            found.setdefault(type(node), []).append(index)
+        return found
+
 
 @cache
 def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
@@ -191,8 +264,8 @@ def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     return tuple(name for name in reversed(kind._fields) if name not in _MARKS)
 
 
-def _in_order(tree: ast.Module) -> _Order:
-    """Walk a module once: every question about the nodes of a function is a slice of what is found.
+def order_of(tree: ast.AST) -> Order:
+    """Walk a tree once: every question about the nodes of a function is a slice of what is found.
 
     With ``ast.iter_child_nodes`` it would take four times as long.
     """
@@ -225,7 +298,7 @@ def _in_order(tree: ast.Module) -> _Order:
                     pending += [child for child in reversed(value) if isinstance(child, ast.AST)]
                 elif isinstance(value, ast.AST):
                     pending.append(value)
-    return _Order(tuple(nodes), extents, bodies)
+    return Order(tuple(nodes), extents, bodies)
 
 
 def _parts_of_definition(node: ast.AST, own: list[ast.AST]) -> Iterator[ast.AST | list[ast.AST]]:

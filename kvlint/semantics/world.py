@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from kvlint.config import Config
 from kvlint.semantics.disk import FOLDER, Asked, Disk
-from kvlint.semantics.module import Function, ImportedName, Module, parse_module
+from kvlint.semantics.module import Function, ImportedName, Module
+from kvlint.semantics.outlined import load_module
 from kvlint.source.text import UnreadableSource, decode, read_bytes
 
 
@@ -79,7 +80,7 @@ class World:
             if data is None:
                 data = read_bytes(path)
             self.size += len(data)
-            return parse_module(decode(path, data))
+            return load_module(decode(path, data))
         except OSError as error:
             self._unread[path] = None
             return UnreadableSource(path, f"cannot be read: {error.strerror or error}")
@@ -134,7 +135,7 @@ class World:
 
     def _resolve(self, module: Module, dotted: str, hops: int) -> Resolved:
         head, _, rest = dotted.partition(".")
-        binding = module.names.get(head) or module.local_imports.get(head)
+        binding = module.names.get(head) or module.local_import(head)
         if binding is None:
             return self._from_stars(module, dotted, hops)
         if isinstance(binding, ImportedName):

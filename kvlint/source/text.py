@@ -11,7 +11,7 @@ import codecs
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -118,18 +118,27 @@ def encode(text: str) -> bytes:
 
 def parse(source: SourceText) -> ast.Module:
     """The syntax tree of ``source``; raises `UnreadableSource` for whatever the parser cannot take."""
+    return _parsed(source.text, source.path, tree_of)
+
+
+def parse_piece(source: SourceText, piece: str) -> ast.Module:
+    """The syntax tree of ``piece``, a part of ``source`` on its own lines; raises `UnreadableSource`."""
+    return _parsed(piece, source.path, ast.parse)
+
+
+def _parsed(text: str, path: str, parser: Callable[[str, str], ast.Module]) -> ast.Module:
     try:
         with warnings.catch_warnings():
             # Invalid escapes and the like are the business of other linters.
             warnings.simplefilter("ignore")
-            return tree_of(source.text, source.path)
+            return parser(text, path)
     except SyntaxError as error:
-        raise UnreadableSource(source.path, f"cannot be parsed: {error.msg}", error.lineno or None) from error
+        raise UnreadableSource(path, f"cannot be parsed: {error.msg}", error.lineno or None) from error
     except (RecursionError, MemoryError) as error:
         # CPython reports an overflow of the parser's stack as MemoryError.
-        raise UnreadableSource(source.path, "cannot be parsed: nested too deeply") from error
+        raise UnreadableSource(path, "cannot be parsed: nested too deeply") from error
     except ValueError as error:
-        raise UnreadableSource(source.path, f"cannot be parsed: {error}") from error
+        raise UnreadableSource(path, f"cannot be parsed: {error}") from error
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,82 @@
+"""Where the top-level functions and classes of a module stand in its text, told without parsing it.
+
+Most modules that an analysis loads are there for one class of many, and parsing
+a megabyte of Python takes longer than all that is asked of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Strings and comments, whatever they hold.  Quotes inside the braces of an f-string (Python 3.12) can mislead it
+# within their line; a piece that is cut wrongly does not parse.
+_QUOTED = re.compile(
+    r"""
+    \#[^\n]*
+    | \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}
+    | '{3} [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '{3}
+    | " [^"\\\n]* (?: \\. [^"\\\n]* )* "
+    | ' [^'\\\n]* (?: \\. [^'\\\n]* )* '
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_TOP_LEVEL = re.compile(r"^[^\s#)\]}].*", re.MULTILINE)
+_DEFINITION = re.compile(r"(?:async[ \t]+def|def|class)[ \t]+(\w+)")
+_INNER_IMPORT = re.compile(r"^[ \t]+(?:from\s+\S+\s+)?import\s+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A top-level function or class: the lines it takes, decorators included, from ``start`` up to ``end``."""
+
+    name: str
+    start: int
+    end: int
+
+
+def definitions(text: str) -> tuple[Definition, ...]:
+    """The top-level definitions in ``text``, in order; lines count from 1."""
+    found: list[Definition] = []
+    opened: tuple[str | None, int] | None = None  # a definition's name (None: so far decorators) and first line
+    line, position = 1, 0
+    for start, head in _statements(text):
+        line, position = line + text.count("\n", position, start), start
+        if opened is not None and opened[0] is not None:
+            found.append(Definition(opened[0], opened[1], line))
+            opened = None
+        definition = _DEFINITION.match(head)
+        if definition is not None:
+            opened = (definition[1], line if opened is None else opened[1])
+        elif head.startswith("@"):
+            opened = opened or (None, line)
+        else:
+            opened = None
+    if opened is not None and opened[0] is not None:
+        found.append(Definition(opened[0], opened[1], line + text.count("\n", position) + 1))
+    return tuple(found)
+
+
+def _statements(text: str) -> list[tuple[int, str]]:
+    """Offset and first line of each top-level statement, of parts of some as well."""
+    quoted = [match.span() for match in _QUOTED.finditer(text) if "\n" in match[0]]
+    quoted.reverse()
+    found = []
+    for match in _TOP_LEVEL.finditer(text):
+        start = match.start()
+        while quoted and quoted[-1][1] <= start:
+            quoted.pop()
+        inside = bool(quoted) and quoted[-1][0] < start
+        if not inside and not text.endswith("\\\n", 0, start):
+            found.append((start, match[0]))
+    return found
+
+
+def inner_imports(text: str) -> tuple[str, ...]:
+    """The import statements of indented code."""
+    quoted = [match.span() for match in _QUOTED.finditer(text) if "\n" in match[0]]
+    return tuple(
+        match[0].strip()
+        for match in _INNER_IMPORT.finditer(text)
+        if not any(start < match.start() < end for start, end in quoted)
+    )
