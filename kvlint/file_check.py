@@ -29,7 +29,7 @@ _UNREADABLE = "KVL900"
 _UNUSED_NOQA = "KVL901"
 #: Bytes of source.  What is known of a module takes thirty times the memory of its text; this is above what the
 #: largest release of SGLang needs, so that one process loads nothing twice there.
-MAX_LOADED = 8_000_000
+MAX_LOADED = 16_000_000
 
 _TOO_DEEP = "cannot be analysed: nested too deeply"
 
