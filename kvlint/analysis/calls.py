@@ -24,6 +24,7 @@ from kvlint.analysis.values import (
     Local,
     Object,
     Pairs,
+    Several,
     Something,
     State,
     StatusTable,
@@ -31,6 +32,7 @@ from kvlint.analysis.values import (
     Value,
     carries,
     computed_from,
+    is_mutable,
 )
 from kvlint.semantics.constants import enum_info
 from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
@@ -113,10 +115,9 @@ class Caller(Inliner):
         values = [self.constant(value) for value in values]
         named = {name: self.constant(value) for name, value in named.items()}
         results = self._dispatch(expression, callee, values, named, state, frame)
-        if not self.in_worker and any(
-            isinstance(value, Known) and value.mutable for value in (*values, *named.values())
-        ):
-            return [(value, self.forget_mutable(after)) for value, after in results]
+        if not self.in_worker and any(is_mutable(value) for value in (*values, *named.values())):
+            given = (callee, *values, *named.values())
+            return [(value, self.forget_mutable(after, given)) for value, after in results]
         return results
 
     def _dispatch(
@@ -144,8 +145,8 @@ class Caller(Inliner):
                 return self._on_object(expression, receiver, method, values, named, state, frame)
             case BoundCall(owner=Known() as owner, name=name):
                 return self._on_constant(expression, owner, name, values, state, frame)
-            case BoundCall(owner=Pairs() as owner, name=name):
-                return self._on_display(owner, name, values, state, frame)
+            case BoundCall(owner=Pairs() | Several(mutable=True) as owner, name=name):
+                return self._on_contents(owner, name, values, state, frame)
             case Local():
                 return self._on_local(expression, callee, values, named, state, frame)
             case Global():

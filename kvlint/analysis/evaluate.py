@@ -196,7 +196,9 @@ class Evaluator(Conditions):
                 else:
                     results.append((Known(constants, causes, mutable=expression.kind == "list"), after))
             else:
-                results.append((Several(tuple(values)), after))
+                # Of a set display, which of its items is which cannot be told.
+                lasting = not self.in_worker and expression.kind != "tuple"
+                results.append((Several(tuple(values), mutable=lasting), after))
         return results
 
     def _repeated(self, expression: ir.Repeated, state: State, frame: Frame) -> Outcomes:

@@ -57,8 +57,11 @@ def _function(
     return ir.Function(
         name=name,
         parameters=tuple(argument.arg for argument in parameters(node)),  # type: ignore[arg-type]
+        positional=len(positional),
+        nameless=len(arguments.posonlyargs),
         defaults=tuple((arg.arg, lower_expression(value)) for arg, value in [*defaults, *keyword]),
-        collects=arguments.vararg is not None or arguments.kwarg is not None,
+        rest=arguments.vararg.arg if arguments.vararg else None,
+        options=arguments.kwarg.arg if arguments.kwarg else None,
         body=body,
         is_generator=generates,
         shared=shared,

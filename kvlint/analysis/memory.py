@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kvlint.analysis import ir
@@ -28,7 +28,9 @@ from kvlint.analysis.values import (
     Stored,
     Value,
     carries,
+    causes_of,
     computed_from,
+    is_mutable,
 )
 from kvlint.semantics.constants import _NotConstant, constant_of
 from kvlint.semantics.world import World
@@ -96,16 +98,22 @@ class Memory(ABC):
     @staticmethod
     def _unaliased(value: Value) -> Value:
         """What a container keeps of a value: nothing of the contents of what may change elsewhere."""
-        changes = isinstance(value, Known) and value.mutable
-        return Something(value.causes, undecided=True, not_none=True) if changes else value
+        if not is_mutable(value):
+            return value
+        return Something(causes_of((value,)), undecided=True, not_none=True, reaches=carries(value))
 
-    def forget_mutable(self, state: State) -> State:
-        """``state`` after some list, set or dict changed: which of the variables hold it is not followed."""
+    def forget_mutable(self, state: State, gained: Iterable[Value] = ()) -> State:
+        """``state`` after some list, set or dict changed, perhaps by one of ``gained``.
+
+        Which of the variables hold it is not followed.
+        """
         env = state.env
+        reaches = any(carries(value) for value in gained)
         for name in env.names():
             value = env.get(name)
-            if isinstance(value, Known) and value.mutable:
-                env = env.set(name, self._unaliased(value))
+            if value is not None and is_mutable(value):
+                lost = computed_from((self._unaliased(value),))
+                env = env.set(name, replace(lost, not_none=True, reaches=reaches or carries(value)))
         return state.within(env)
 
     def store(self, key: Value, value: Value, state: State) -> State:

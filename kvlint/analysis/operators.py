@@ -48,7 +48,10 @@ def truth(value: Value) -> bool | None:
             return answer
         case Several(items=items) | Pairs(items=items):
             return bool(items)
-        case Object() | Item(part=False):
+        case Object(cls=cls):
+            own = cls.missing_bases or cls.lookup("__bool__") or cls.lookup("__len__")
+            return None if own else True
+        case Item(part=False):
             return True
         case _:
             return None
