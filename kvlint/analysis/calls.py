@@ -352,8 +352,3 @@ class Caller(Inliner):
                 return self.reach.follows(name)
             case _:
                 return False
-
-    def resolve_named_class(self, module: Module, dotted: str) -> Object | None:
-        """An instance of the class that ``dotted`` names in ``module``."""
-        cls = resolve_class(self.world, module, dotted)
-        return None if cls is None else Object(cls)

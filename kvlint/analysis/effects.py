@@ -189,13 +189,11 @@ class Effects(Evaluator):
                 return [(self.computed((owner, *values)), state)]
 
     def _forget_mutated(self, expression: ir.Call, values: list[Value], state: State) -> State:
+        if not self.in_worker:
+            return self.forget_mutable(state, values)
         match expression.callee:
-            case _ if not self.in_worker:
-                return self.forget_mutable(state, values)
             case ir.Attribute(owner=ir.Name(id=name)):
                 return state.within(state.env.set(name, Something(not_none=True)))
-            case ir.Attribute(owner=ir.Attribute(name=name)):
-                return state.holding(state.heap.set(name, Something(not_none=True)))
             case _:
                 return state
 

@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from kvlint.analysis import ir, operators, walk
 from kvlint.analysis.conditions import Conditions
@@ -86,6 +87,8 @@ class Evaluator(Conditions):
                 return self._repeated(expression, state, frame)
             case ir.Opaque(parts=parts):
                 return [(self.computed(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+            case _:
+                assert_never(expression)
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         """``left op right``."""
@@ -270,14 +273,12 @@ class Evaluator(Conditions):
 
     def entry_of(self, owner: Known | Pairs, key: Value, default: Value | None, state: State, frame: Frame) -> Outcomes:
         """``owner[key]`` of a dict display or, with a default, ``owner.get(key, default)``."""
-        entries: list[tuple[Value, Value]] = []
-        match owner:
-            case Known(value=ConstantDict(entries=constants)):
-                entries = [(Known(name), Known(held)) for name, held in constants]
-            case Pairs(items=items):
-                entries = list(items)
-            case _:
-                pass
+        entries: list[tuple[Value, Value]]
+        if isinstance(owner, Pairs):
+            entries = list(owner.items)
+        else:
+            assert isinstance(owner.value, ConstantDict)
+            entries = [(Known(name), Known(held)) for name, held in owner.value.entries]
         for known, value in reversed(entries):
             answer = operators.truth(operators.compare("==", key, known))
             if answer is None:

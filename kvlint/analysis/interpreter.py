@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.attempts import Attempter, exception_bases
@@ -158,6 +159,8 @@ class Interpreter(Attempter):
             case ir.Forget(names=names):
                 del names  # an import or class: its name is looked up in the module
                 return [state]
+            case _:
+                assert_never(statement)
 
     def _assert(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
         ends = []

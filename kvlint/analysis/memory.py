@@ -88,11 +88,9 @@ class Memory(ABC):
         return isinstance(value, Known) and STATUS not in value.causes
 
     def stored_value(self, stored: Stored) -> Value:
-        """The value of a read of the stored status (ABSENT reads as None)."""
+        """The value of a read of the stored status, which is not ABSENT."""
         if stored is UNDECIDED:
             return Something(frozenset({STATUS}), undecided=True)
-        if stored is ABSENT:
-            return Known(None, frozenset({STATUS}))
         return Known(stored, frozenset({STATUS}))  # type: ignore[arg-type]
 
     @staticmethod

@@ -109,14 +109,6 @@ def _overloads(value: Constant, *names: str) -> bool:
             return False
 
 
-def lookup(items: ConstantDict, key: Constant) -> Constant:
-    """``items[key]``; raises RaisesError where Python would."""
-    for known, held in reversed(items.entries):
-        if equal(known, key):
-            return held
-    raise RaisesError("KeyError")
-
-
 def _contains(items: Constant, value: Constant) -> bool:
     if isinstance(items, tuple | frozenset):
         return any(equal(item, value) for item in items)
@@ -211,8 +203,8 @@ def arithmetic(name: str, left: Value, right: Value) -> Value:
         both_sets = isinstance(first, frozenset) and isinstance(second, frozenset)
         if both_int or (both_sets and name != "Add"):
             result = _ARITHMETIC[name](first, second)
-            if isinstance(result, int | frozenset):
-                return Known(result, causes_of((left, right)))
+            assert isinstance(result, int | frozenset)
+            return Known(result, causes_of((left, right)))
     return computed_from((left, right))
 
 

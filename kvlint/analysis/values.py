@@ -370,8 +370,6 @@ class State:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
         return (
             isinstance(other, State)
             and self._hash == other._hash
