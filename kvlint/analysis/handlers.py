@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.places import Place, callees, places_of
-from kvlint.analysis.threads import Thread, starts_in, takes_in, thread_of, threads_of
+from kvlint.analysis.threads import Thread, starts_in, takes_in, threads_of
 from kvlint.protocol import is_abort_name
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
@@ -60,11 +60,8 @@ def thread_roots(world: World, module: Module) -> tuple[Root, ...]:
 
 def _thread_of(world: World, module: Module, place: Place) -> Thread:
     """As `thread_of`, but as ``module`` starts it, which need not be where it is defined."""
-    kinds = threads_of(world, module).get(place.node, frozenset())
-    for kind in (Thread.LISTENER, Thread.WORKER, Thread.BACKGROUND):
-        if kind in kinds:
-            return kind
-    return thread_of(place)
+    kinds = threads_of(world, module)[place.node]
+    return next(kind for kind in (Thread.LISTENER, Thread.WORKER, Thread.BACKGROUND) if kind in kinds)
 
 
 def threads_by_function(world: World, modules: tuple[Module, ...]) -> dict[ast.AST, frozenset[Thread]]:
