@@ -8,6 +8,7 @@ from pathlib import Path
 import kvlint
 
 PROTOCOL = """\
+import abc
 import contextlib
 import functools
 import queue
@@ -31,13 +32,21 @@ def fail(manager: "Manager", room):
     manager.update_status(room, Poll.Failed)
 
 
-def watch(infos, room):
-    return room in infos
+def watch(table, room):
+    return room in table
+
+
+def made():
+    return {}
 
 
 @functools.cache
 def costly(chunk):
     return chunk.room
+
+
+def note(manager, room):
+    manager.later = room
 
 
 class Reply:

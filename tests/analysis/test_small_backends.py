@@ -120,10 +120,12 @@ ABORTS = {
         def abort(self, room):
             get = self.infos.get
             drop = self.infos.pop
+            other = made().pop
             last = self.later
             if get(room):
                 drop(room)  # expect: KVL003
-            del last[0], room
+            other(room, None)
+            del last[0], made()[room], room
         """,
     "the whole backend ends": """
         def abort_and_shutdown(self):
@@ -228,8 +230,8 @@ THREADS = {
         """,
     "helper that keeps what it takes": """
         def collect(self):
-            batch = []
-            self.later.append(self.chunks.get())
+            batch, others = [], []
+            others.append(self.chunks.get())
             return batch
 
         def worker(self):

@@ -251,6 +251,46 @@ def finish(manager: Base, chunk):
     assert only(plans(tmp_path, "backend", "KVL002", backend=POLL + BASE + STICKY + worker)) is None
 
 
+def test_the_first_writer_that_stores_is_called(tmp_path: Path) -> None:
+    passing = """
+    def conclude(self, room, status: Poll):
+        self.update_status(room, status)
+"""
+    source = POLL + BASE + passing + STICKY + WORKER.format(conclude="self.conclude(room, Poll.Done)")
+    assert skip_guard(tmp_path, source).conclude == "self.update_status(room, Poll.Failed)"
+
+
+def test_a_table_of_the_same_name_elsewhere(tmp_path: Path) -> None:
+    worker = """
+    def worker(self):
+        while True:
+            chunk = self.chunks.get()
+            if chunk.room not in self.infos:
+                continue
+            print(chunk.request_status, self.request_status)
+            self.request_status[chunk.room] = Poll.Done
+"""
+    assert skip_guard(tmp_path, POLL + BASE + worker).conclude == "self.request_status[chunk.room] = Poll.Failed"
+
+
+def test_a_writer_that_leaves_the_store_to_a_helper(tmp_path: Path) -> None:
+    forcing = """
+
+class Manager(Base):
+    def update_status(self, room, status: Poll):
+        if status == Poll.Transferring:
+            self.force(room, status)
+        else:
+            super().update_status(room, status)
+
+    def force(self, room, status):
+        self.request_status[room] = status
+"""
+    plan = plans(tmp_path, "backend", "KVL004", backend=POLL + BASE + STICKY + forcing)[0]
+    assert isinstance(plan, StickyTerminal)
+    assert plan.stored == "self.request_status.get(room)"
+
+
 RECORDERS = """
     def fail_note(self, room, reason):
         print(room, reason)
@@ -268,7 +308,7 @@ def test_the_reason_is_recorded_by_what_keeps_it(tmp_path: Path) -> None:
     record = skip_guard(tmp_path, source).record
     assert record is not None
     assert record.startswith('self.record_error(room, "')
-    config = Config(protocol=(ProtocolOverride(failure_recorder="keep"),))
+    config = Config(protocol=(ProtocolOverride(failure_recorder="nowhere"), ProtocolOverride(failure_recorder="keep")))
     record = skip_guard(tmp_path, source, config).record
     assert record is not None
     assert record.startswith('self.keep(room, "')

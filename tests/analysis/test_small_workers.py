@@ -282,9 +282,10 @@ WORKERS = {
                     self.update_status(chunk.room, Poll.Done)
         """,
     "worker nested in a method": """
-        def start(self):
+        def start(self, engine):
             infos = self.infos
             limit = 3
+            pages = engine.pages
 
             def run():
                 while True:
@@ -294,6 +295,88 @@ WORKERS = {
                     self.update_status(chunk.room, Poll.Done)
 
             threading.Thread(target=run).start()
+        """,
+    "unknown code in between": """
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                ready = self.engine.poll().ready
+                with self.engine.session():
+                    super(threading.Thread, self).flush()
+                    if chunk.room not in self.infos and ready():
+                        continue  # expect: KVL002
+                    self.update_status(chunk.room, Poll.Done)
+        """,
+    "kept in whatever list there is": """
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                if chunk.room not in self.infos:
+                    (self.later or []).append(chunk)
+                    continue
+                self.update_status(chunk.room, Poll.Done)
+        """,
+    "helpers that matter to no room": """
+        def note(self, room):
+            note(self, room)
+
+        def count(self, chunk):
+            self.missing(chunk)
+            return describe(chunk)
+
+        def look(self, chunk):
+            self.glance(chunk)
+
+        def glance(self, chunk):
+            return len(chunk.pages)
+
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                if chunk.room not in self.infos:
+                    self.note(chunk.room)
+                    self.look(chunk)
+                    continue  # expect: KVL002
+                self.count(chunk.room)
+                self.update_status(chunk.room, Poll.Done)
+        """,
+    "abstract hook": """
+        @abc.abstractmethod
+        def dropped(self, room):
+            print(room)
+
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                if chunk.room not in self.infos:
+                    self.dropped(chunk.room)
+                    continue
+                self.update_status(chunk.room, Poll.Done)
+        """,
+    "static worker with a lambda": """
+        @staticmethod
+        def worker(manager: "Manager"):
+            while True:
+                chunk = manager.chunks.get()
+                length = lambda pages: len(pages)
+                if chunk.room not in manager.infos:
+                    length(chunk.pages)
+                    continue  # expect: KVL002
+                manager.update_status(chunk.room, Poll.Done)
+        """,
+    "manager under other names": """
+        async def worker(self, peers):
+            while True:
+                chunk = await self.chunks.get()
+                manager: Manager = peers[0]
+                limit: int
+                other = await self.engine.open()
+                if chunk.room not in self.infos:
+                    continue  # expect: KVL002
+                if (again := manager) and chunk.room in other.a.b.c.d.e.f.g.h:
+                    again.update_status(chunk.room, Poll.Failed)
+                else:
+                    manager.update_status(chunk.room, Poll.Done)
         """,
     "heap of items": """
         def worker(self):

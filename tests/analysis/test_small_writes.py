@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-
 from .small_backends import expected, found
 
 STATUSES = """\
@@ -57,7 +56,7 @@ EXPOSED = {
     "conditional": "self.update_status(room, Poll.Done if chunk.last else Poll.Waiting)  # expect: KVL001",
     "ends only": "self.update_status(room, Poll.Done if chunk.last else Poll.Failed)",
     "one that cannot be told": "self.update_status(room, Poll.Done if chunk.last else chunk.status)",
-    "deep": "self.update_status(room, Poll.Waiting if a else Poll.Waiting if b else Poll.Waiting if c else chunk.last)",
+    "deep": "self.update_status(room, Poll.Waiting if a else Poll.Waiting if b else Poll.Waiting if c else Poll.Waiting if d else Poll.Waiting)",
     "narrowed by membership": """
         if chunk.status in (Poll.Waiting, Poll.Done) and room:
             status = chunk.status
@@ -165,6 +164,22 @@ WRITERS = {
 
         def update_status(self, room, status: Poll):  # expect: KVL004
             self.request_status[room] = status
+        """,
+    "stored by what it was given": """
+        def update_status(self, room, how):
+            self.infos[room] = how
+            self.request_status[room] = Poll.Waiting
+            self.request_status[room] = last = how.status(self, last=room)
+        """,
+    "match without members": """
+        def update_status(self, room, status):
+            match status:
+                case "failed":
+                    return
+                case self.infos.last:
+                    return
+            self.request_status[room] = status
+            self.request_status[room] = Poll.Waiting
         """,
     "static": """
         @staticmethod
@@ -303,6 +318,19 @@ MODULES = {
 
             def fail(self, room):
                 self.update_status(room, Poll.Failed)
+        """,
+    "parameters of an override that passes them on": """
+        class Plain(Manager):
+            def update_status(self, room, status: Poll):  # expect: KVL004
+                self.request_status[room] = status
+
+        class Sub(Plain):
+            def update_status(self, key, value):  # expect: KVL004
+                super().update_status(key, value)
+
+        class SubSub(Sub):
+            def update_status(self, room, value, *, force=False):  # expect: KVL004
+                super().update_status(room, value)
         """,
     "failure becomes a success": """
         class Largest(Manager):
