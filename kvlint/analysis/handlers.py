@@ -105,14 +105,8 @@ def _handlers_of(place: Place, marked: dict[ast.AST, str]) -> Iterator[AbortHand
 
 def _runs(block: list[ast.stmt], marked: dict[ast.AST, str]) -> Iterator[list[ast.stmt]]:
     """The longest stretches of marked statements, nested blocks included."""
-    run: list[ast.stmt] = []
-    for statement in block:
-        if statement in marked:
-            run.append(statement)
-            continue
-        if run:
-            yield run
-            run = []
+    run = [statement for statement in block if statement in marked]  # a block is marked from somewhere to its end
+    for statement in block[: len(block) - len(run)]:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for inner in _blocks(statement):
                 yield from _runs(inner, marked)

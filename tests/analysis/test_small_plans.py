@@ -341,6 +341,12 @@ def test_roles_from_the_configuration(tmp_path: Path) -> None:
             Over = 2
 
 
+        class Phase:
+            Failed = 0
+            Waiting = 1
+            Done = 2
+
+
         class Manager:
             def __init__(self):
                 self.table = {}
@@ -348,6 +354,9 @@ def test_roles_from_the_configuration(tmp_path: Path) -> None:
 
             def put(self, room, poll):
                 self.table[room] = poll
+
+            def touch(self, room, poll):
+                print(room, poll)
 
             def note(self, room, poll: Poll):
                 self.others[room] = poll
@@ -364,3 +373,9 @@ def test_roles_from_the_configuration(tmp_path: Path) -> None:
     )
     assert isinstance(plan, StickyTerminal)
     assert (plan.function, plan.terminals) == ("put", ("Poll.Lost", "Poll.Over"))
+    nothing = Config(
+        protocol=(ProtocolOverride(status_enum="Poll", failure=("Lost",), success=("Over",), writer="touch"),)
+    )
+    plan = only(plans(tmp_path, "backend", "KVL004", nothing))
+    assert isinstance(plan, StickyTerminal)
+    assert plan.function == "note"

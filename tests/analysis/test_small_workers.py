@@ -312,7 +312,7 @@ WORKERS = {
             while True:
                 chunk = self.chunks.get()
                 if chunk.room not in self.infos:
-                    (self.later or []).append(chunk)
+                    ([] if self.check_status(chunk.room) == Poll.Failed else self.later).append(chunk)
                     continue
                 self.update_status(chunk.room, Poll.Done)
         """,
@@ -326,6 +326,7 @@ WORKERS = {
 
         def look(self, chunk):
             self.glance(chunk)
+            exec("0")
 
         def glance(self, chunk):
             return len(chunk.pages)
@@ -373,6 +374,7 @@ WORKERS = {
                 other = await self.engine.open()
                 if chunk.room not in self.infos:
                     continue  # expect: KVL002
+                other.a.b.c.d.e.f.g.note((await self.engine.open()).name())
                 if (again := manager) and chunk.room in other.a.b.c.d.e.f.g.h:
                     again.update_status(chunk.room, Poll.Failed)
                 else:

@@ -56,7 +56,7 @@ EXPOSED = {
     "conditional": "self.update_status(room, Poll.Done if chunk.last else Poll.Waiting)  # expect: KVL001",
     "ends only": "self.update_status(room, Poll.Done if chunk.last else Poll.Failed)",
     "one that cannot be told": "self.update_status(room, Poll.Done if chunk.last else chunk.status)",
-    "deep": "self.update_status(room, Poll.Waiting if a else Poll.Waiting if b else Poll.Waiting if c else Poll.Waiting if d else Poll.Waiting)",
+    "deep": "self.update_status(room, 1 if a else 2 if b else 3 if c else Poll.Waiting if d else Poll.Done)",
     "narrowed by membership": """
         if chunk.status in (Poll.Waiting, Poll.Done) and room:
             status = chunk.status
@@ -169,7 +169,8 @@ WRITERS = {
         def update_status(self, room, how):
             self.infos[room] = how
             self.request_status[room] = Poll.Waiting
-            self.request_status[room] = last = how.status(self, last=room)
+            last = None
+            self.request_status[room] = last = how.status(self, last)
         """,
     "match without members": """
         def update_status(self, room, status):
@@ -241,6 +242,7 @@ MODULES = {
         def reopen(manager: Keeping, room):
             if room in manager.infos:
                 manager.update_status(room, Poll.Transferring)  # expect: KVL001
+                manager.request_status[room] = Poll.Waiting  # expect: KVL001
 
         def fail(manager: Keeping, room):
             manager.update_status(room, Poll.Failed)
@@ -334,6 +336,18 @@ MODULES = {
         """,
     "failure becomes a success": """
         class Largest(Manager):
+            def worker(self):
+                while True:
+                    chunk = self.chunks.get()
+                    if chunk.room not in self.infos:
+                        continue  # expect: KVL002
+                    self.update_status(chunk.room, Poll.Transferring)  # expect: KVL001
+                    self.update_status(chunk.room, Poll.Done)
+
+            def give_up(self, room):
+                self.request_status[room] = Poll.Failed
+                self.infos.pop(room, None)
+
             def update_status(self, room, status: Poll):  # expect: KVL004
                 if self.request_status.get(room) == Poll.Failed and status == Poll.Transferring:
                     self.request_status[room] = Poll.Done

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 import kvlint
 from kvlint.analysis import interpreter
@@ -24,6 +23,9 @@ from kvlint.semantics.hierarchy import ClassInfo, resolve_class
 from kvlint.semantics.world import World
 
 from .small_backends import behind_the_protocol
+
+if TYPE_CHECKING:
+    import pytest
 
 POLL = """\
 import threading
@@ -231,7 +233,8 @@ def test_readers_and_helpers_that_conclude() -> None:
     helpers = {helper.method.node.name: helper.members for helper in terminal_helpers_of(a_class(found, "Careful"))}
     assert helpers == dict.fromkeys("bcde", ("Failed",))  # `a` is one call too far away
     for name in ("Plain", "Poll"):
-        assert readers_of(a_class(found, name)) == terminal_helpers_of(a_class(found, name)) == ()
+        assert readers_of(a_class(found, name)) == ()
+        assert terminal_helpers_of(a_class(found, name)) == ()
     assert terminal_helpers_of(a_class(found, "Session")) == ()
 
 
@@ -242,7 +245,7 @@ def test_bases_that_leave_a_class_in_doubt() -> None:
 
 def test_enums_are_found_once_and_need_a_success() -> None:
     unfinished = "\n\nclass Half:\n    Failed = 0\n    Waiting = 1\n"
-    found = facts(POLL + unfinished + MANAGER)
+    found = facts(POLL + unfinished + MANAGER + "\n\nclass Plain:\n    limit = made()\n")
     enums = enums_in(found.world, found.module)
     assert [enum.info.name for enum in enums] == ["Poll"]
     assert enums_in(found.world, found.module) is enums
@@ -321,6 +324,14 @@ def test_a_drop_decided_by_a_table_and_the_status(tmp_path: Path) -> None:
     assert "drops a work item because of infos and the status it reads" in message
 
 
+def test_a_drop_with_two_causes_is_told_once(tmp_path: Path) -> None:
+    either = behind_the_protocol(WORKER).replace(
+        "not in self.infos:", "not in self.infos or self.check_status(chunk.room) == Poll.Waiting:"
+    )
+    assert len({drop.causes for drop in facts(either).drops}) == 2
+    assert [code for code, _ in findings(tmp_path, "backend", backend=either)] == ["KVL002"]
+
+
 def test_a_drop_in_a_helper_of_another_module_is_reported_there(tmp_path: Path) -> None:
     base = behind_the_protocol("""
         def serve(self, chunk):
@@ -336,8 +347,12 @@ def test_a_drop_in_a_helper_of_another_module_is_reported_there(tmp_path: Path) 
             def worker(self):
                 while True:
                     self.serve(self.chunks.get())
+
+            def give_up(self, room):
+                self.update_status(room, Poll.Failed)
         """
     assert findings(tmp_path, "backend", base=base, backend=backend) == []
+    assert len(facts_of(str(tmp_path / "backend.py"), World(Config())).drops) == 1
 
 
 def test_a_neighbour_that_cannot_be_parsed_is_left_out(tmp_path: Path) -> None:
