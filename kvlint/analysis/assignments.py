@@ -102,7 +102,7 @@ class Assigner(Caller):
             if isinstance(table, StatusTable):
                 ends.append(self.store(self.constant(index), value, ready))
             elif not self.in_worker:
-                ends.append(self._changed(table, value, ready))
+                ends.append(self._changed(table, value, self.shared((value,), ready)))
             elif isinstance(owner, ir.Name) and isinstance(table, Known):
                 ends.append(ready.within(ready.env.set(owner.id, Something(not_none=True))))
             else:
@@ -133,7 +133,8 @@ class Assigner(Caller):
         if self.in_worker:
             return state
         if isinstance(holder, Object) and holder.path is not None:
-            return state.holding(state.heap.set(holder.path + name, self._unaliased(value)))
+            return self.shared((value,), state.holding(state.heap.set(holder.path + name, self._unaliased(value))))
+        state = self.shared((value,), state)
         return self._poisoned(state) if isinstance(holder, Something) and holder.reaches else state
 
     def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:

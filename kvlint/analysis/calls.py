@@ -39,6 +39,8 @@ from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_cl
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import Symbol
 
+# Builtins that call what they are given.
+_CALLING = frozenset({"filter", "iter", "map", "max", "min", "sorted"})
 # Builtins that run or change what no analysis sees.
 _UNSEEN = frozenset({"exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
 
@@ -225,7 +227,10 @@ class Caller(Inliner):
                 return [(above, state)]
         if callee.dotted in {"getattr", "setattr", "delattr"} and values:
             return self._dynamic(callee.dotted, values, state)
-        if callee.dotted in _UNSEEN and not self.in_worker:
+        calls = callee.dotted in _CALLING and any(
+            self._may_write(value, everything, state, frame) for value in everything
+        )
+        if (callee.dotted in _UNSEEN or calls) and not self.in_worker:
             return [(Something(undecided=True, reaches=True), self._poisoned(state))]
         if not expression.spread and (not named or callee.dotted in {"max", "min"}):
             try:
@@ -242,6 +247,18 @@ class Caller(Inliner):
             value = self.computed(everything)
             return [(replace(value, undecided=value.undecided or undecided), state)]
         return self._unknown(expression, callee, everything, state, frame)
+
+    def _may_write(self, value: Value, given: list[Value], state: State, frame: Frame) -> bool:
+        """Whether a call of ``value`` by a builtin that is ``given`` it can change the status."""
+        match value:
+            case BoundCall():
+                return carries(value)
+            case Local(function=function):
+                return self._local_matters(function, state, frame)
+            case Global():
+                return any(carries(other) for other in given)
+            case _:
+                return False
 
     def _folded(self, name: str, values: list[Value]) -> Value | None:
         if not values and name in {"tuple", "list", "set", "frozenset", "dict"} and not self.in_worker:

@@ -80,7 +80,10 @@ class Evaluator(Conditions):
                 return [(Known((), mutable=True), state)]
             case ir.Mapping(items=items):
                 parts = tuple(part for pair in items for part in pair)
-                return [(self._display(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+                return [
+                    (self._display(values), self.shared(values, after))
+                    for values, after in self.evaluate_all(parts, state, frame)
+                ]
             case ir.Closure(function=function):
                 return [(Local(function, frame.number), state)]
             case ir.Repeated():
@@ -188,6 +191,7 @@ class Evaluator(Conditions):
         results: Outcomes = []
         for values, after in self.evaluate_all(expression.items, state, frame):
             values = [self.constant(value) for value in values]
+            after = self.shared(values, after)
             if not self.in_worker:
                 values = [self._unaliased(value) for value in values]
             known = [value for value in values if isinstance(value, Known)]

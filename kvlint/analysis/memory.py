@@ -100,6 +100,12 @@ class Memory(ABC):
             return value
         return Something(causes_of((value,)), undecided=True, not_none=True, reaches=carries(value))
 
+    def shared(self, values: Iterable[Value], state: State) -> State:
+        """``state`` after a container was made to hold ``values``: a list among them can now change through it."""
+        if self.in_worker or not any(is_mutable(value) for value in values):
+            return state
+        return self.forget_mutable(state)
+
     def forget_mutable(self, state: State, gained: Iterable[Value] = ()) -> State:
         """``state`` after some list, set or dict changed, perhaps by one of ``gained``.
 

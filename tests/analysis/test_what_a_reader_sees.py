@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 import kvlint
 from kvlint.analysis import interpreter
@@ -23,9 +25,6 @@ from kvlint.semantics.hierarchy import ClassInfo, resolve_class
 from kvlint.semantics.world import World
 
 from .small_backends import behind_the_protocol
-
-if TYPE_CHECKING:
-    import pytest
 
 POLL = """\
 import threading
@@ -293,6 +292,19 @@ def test_nothing_is_claimed_of_code_with_too_many_states(monkeypatch: pytest.Mon
     assert tired.drops == ()
     (writer,) = tired.writers
     assert not any(cell.decided for cell in writer.table.cells.values())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is new in Python 3.12")
+def test_a_type_statement_in_a_writer_is_a_name_like_any_other() -> None:
+    found = facts(
+        POLL
+        + MANAGER.replace(
+            "        self.request_status[room] =",
+            "        type Rooms = dict[int, Poll]\n        self.request_status[room] =",
+        )
+    )
+    (writer,) = found.writers
+    assert writer.table.notation == "-:FWD F:FWD W:FWD D:FWD"
 
 
 # -- drops that are excused or belong elsewhere ------------------------------------------------
