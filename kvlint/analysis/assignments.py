@@ -113,7 +113,7 @@ class Assigner(Caller):
         """The state after an entry of ``container``, not the status table, was set to ``value`` or deleted."""
         container = self.constant(container)
         match container:
-            case Something(reaches=True):
+            case Something(reaches=True) | Object():
                 return self._poisoned(state)
             case Known() | Several() | Pairs():
                 state = self.forget_mutable(state, (value,))
@@ -132,6 +132,8 @@ class Assigner(Caller):
             return state.storing(value.value if isinstance(value, Known) else UNDECIDED)
         if self.in_worker:
             return state
+        if isinstance(holder, Object) and (holder.cls.lookup(name) or holder.cls.lookup("__setattr__")):
+            return self._poisoned(state)  # a property's setter
         if isinstance(holder, Object) and holder.path is not None:
             return self.shared((value,), state.holding(state.heap.set(holder.path + name, self._unaliased(value))))
         state = self.shared((value,), state)

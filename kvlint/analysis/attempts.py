@@ -14,6 +14,7 @@ from kvlint.analysis.values import (
     EXCEPTION,
     Causes,
     Item,
+    Object,
     Something,
     State,
     Value,
@@ -158,6 +159,8 @@ class Attempter(Looper):
             following = []
             for before in states:
                 for value, ready in self.evaluate(context, before, frame):
+                    if isinstance(value, Object):
+                        ready = ready.doubted(self.in_worker)  # what its `__exit__` does is not followed
                     entered = value if isinstance(value, Item) else self.computed((value,))
                     following.extend([ready] if target is None else self.assign(target, entered, ready, frame))
             states = following

@@ -171,7 +171,7 @@ class Evaluator(Conditions):
         known = state.heap.get(path + name)
         if known is not None:
             return known
-        changes = not self.in_worker and cls.assigns(name)
+        changes = not self.in_worker and (cls.assigns(name) or name in _stored_attributes(cls))
         method = None if changes else cls.lookup(name)
         if method is not None:
             return self.computed((owner,)) if method.is_property else BoundCall(owner, name)
@@ -271,6 +271,8 @@ class Evaluator(Conditions):
                 return []
             case Item():
                 return [(Item(part=True, causes=owner.causes), state)]
+            case Object() if not self.in_worker:  # its own `__getitem__`
+                state = state.poisoned()
             case _:
                 pass
         return [(self.part_of(self.computed((owner, key))), state)]
@@ -298,6 +300,20 @@ class Evaluator(Conditions):
     @abstractmethod
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
+
+
+def _stored_attributes(cls: ClassInfo) -> frozenset[str]:
+    """The attributes that code in the modules of ``cls``'s hierarchy sets on any object or class."""
+    key = ("stored attributes", cls)
+    known = cls.world.memo.get(key)
+    if not isinstance(known, frozenset):
+        known = cls.world.memo[key] = frozenset(
+            node.attr
+            for module in {entry.module for entry in cls.family()}
+            for node in module.nodes_of_kind(ast.Attribute)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        )
+    return known
 
 
 def _aliases(cls: ClassInfo, table: str) -> frozenset[str]:

@@ -33,6 +33,7 @@ from kvlint.analysis.values import (
     is_mutable,
 )
 from kvlint.semantics.constants import _NotConstant, constant_of
+from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 Outcomes = list[tuple[Value, State]]
@@ -55,7 +56,7 @@ class Memory(ABC):
 
     def constant(self, value: Value) -> Value:
         """``value`` with a global name folded to the constant it stands for."""
-        if not isinstance(value, Global):
+        if not isinstance(value, Global) or value.dotted in _rebound(self.world, value.module):
             return value
         folded = constant_of(self.world, value.module, value.dotted)
         return value if isinstance(folded, _NotConstant) else Known(folded, value.causes)
@@ -165,6 +166,16 @@ class Memory(ABC):
     @abstractmethod
     def follows(self, table: str) -> bool:
         """Whether ``table`` is a room table whose contents matter here."""
+
+
+def _rebound(world: World, module: Module) -> frozenset[str]:
+    """The names of ``module`` that some function declares ``global``: they are no constants."""
+    key = ("rebound", module)
+    known = world.memo.get(key)
+    if not isinstance(known, frozenset):
+        declared = (node for node in module.nodes_of_kind(ast.Global) if isinstance(node, ast.Global))
+        known = world.memo[key] = frozenset(name for node in declared for name in node.names)
+    return known
 
 
 def _is_settled(value: Value) -> bool:

@@ -350,13 +350,14 @@ def test_roles_from_the_configuration(tmp_path: Path) -> None:
         class Manager:
             def __init__(self):
                 self.table = {}
+                self.phase = Phase.Waiting
                 self.others = {}
 
             def put(self, room, poll):
                 self.table[room] = poll
 
-            def touch(self, room, poll):
-                print(room, poll)
+            def touch(self, room, end):
+                print(room, end)
 
             def note(self, room, poll: Poll):
                 self.others[room] = poll
