@@ -16,10 +16,12 @@ from kvlint.analysis.values import (
     Item,
     Known,
     Object,
+    Pairs,
     Several,
     Something,
     StatusTable,
     Value,
+    is_mutable,
     with_causes,
 )
 
@@ -100,22 +102,22 @@ class Assigner(Caller):
             if isinstance(table, StatusTable):
                 ends.append(self.store(self.constant(index), value, ready))
             elif not self.in_worker:
-                ends.append(self._changed(table, ready))
+                ends.append(self._changed(table, value, self.shared((value,), ready)))
             elif isinstance(owner, ir.Name) and isinstance(table, Known):
                 ends.append(ready.within(ready.env.set(owner.id, Something(not_none=True))))
             else:
                 ends.append(ready)
         return ends
 
-    def _changed(self, container: Value, state: State) -> State:
-        """The state after an entry of ``container``, not the status table, was set or deleted."""
+    def _changed(self, container: Value, value: Value, state: State) -> State:
+        """The state after an entry of ``container``, not the status table, was set to ``value`` or deleted."""
         container = self.constant(container)
         match container:
-            case Something(reaches=True):
+            case Something(reaches=True) | Object():
                 return self._poisoned(state)
-            case Known():
-                state = self.forget_mutable(state)
-                return state if container.mutable else state.doubted(self.in_worker)
+            case Known() | Several() | Pairs():
+                state = self.forget_mutable(state, (value,))
+                return state if is_mutable(container) else state.doubted(self.in_worker)
             case _:
                 return state
 
@@ -130,8 +132,11 @@ class Assigner(Caller):
             return state.storing(value.value if isinstance(value, Known) else UNDECIDED)
         if self.in_worker:
             return state
+        if isinstance(holder, Object) and (holder.cls.lookup(name) or holder.cls.lookup("__setattr__")):
+            return self._poisoned(state)  # a property's setter
         if isinstance(holder, Object) and holder.path is not None:
-            return state.holding(state.heap.set(holder.path + name, self._unaliased(value)))
+            return self.shared((value,), state.holding(state.heap.set(holder.path + name, self._unaliased(value))))
+        state = self.shared((value,), state)
         return self._poisoned(state) if isinstance(holder, Something) and holder.reaches else state
 
     def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:
@@ -140,8 +145,8 @@ class Assigner(Caller):
             if isinstance(old, StatusTable):
                 ends.append(ready.storing(UNDECIDED))
                 continue
-            if isinstance(old, Known) and old.mutable and not self.in_worker:
-                ready = self.forget_mutable(ready)
+            if is_mutable(old) and not self.in_worker:
+                ready = self.forget_mutable(ready, (new,))
             ends.extend(self.assign(statement.target, self.arithmetic(statement.operator, old, new), ready, frame))
         return ends
 
@@ -165,7 +170,7 @@ class Assigner(Caller):
         if isinstance(table, StatusTable):
             return self.deleted(key, state, frame)
         if not self.in_worker:
-            return self._changed(table, state)
+            return self._changed(table, key, state)
         if isinstance(table, Field) and self.is_room(key):
             self.raise_("KeyError", state, frame, frozenset({table.name}))
             return self.removed_from(table.name, at, state)

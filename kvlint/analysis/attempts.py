@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 from dataclasses import replace
+from functools import cached_property
 
 from kvlint.analysis import ir
 from kvlint.analysis.branches import Exits
 from kvlint.analysis.frames import After, Frame, Raised
 from kvlint.analysis.loops import Looper
 from kvlint.analysis.states import State, distinct, joined
-from kvlint.analysis.values import EXCEPTION, Causes, Item, Something, Value
+from kvlint.analysis.values import EXCEPTION, Causes, Item, Object, Something, Value
+from kvlint.semantics.hierarchy import ClassInfo, resolve_class
+from kvlint.semantics.module import Module
+from kvlint.semantics.world import World
 
 _WAITING = frozenset({"Empty", "Full", "QueueEmpty", "QueueFull", "Again", "TimeoutError", "Timeout", "ShutDown"})
 
@@ -63,22 +67,51 @@ class Attempter(Looper):
         ends: list[State] = []
         deciding = causes or frozenset({EXCEPTION})
         for handler in statement.handlers:
-            caught = _catches(handler, name)
+            caught = self._catches(handler, name)
             if caught is False:
                 continue
+            if caught is None and name != "?":
+                thrown = [state.doubted(self.in_worker) for state in thrown]
             states = thrown
             if handler.name is not None and (frame.decisive is None or handler.name in frame.decisive):
                 states = [state.bind(handler.name, Something(not_none=True)) for state in states]
             if self.in_worker:
                 at, body, rival = handler.at, handler.body, statement.body
                 states = [self._decided(state, deciding, at, True, body, rival, frame, after) for state in states]
-            outer_name, frame.caught = frame.caught, name
+            outer = frame.caught, frame.caught_as
+            frame.caught, frame.caught_as = name, handler.name
             ends.extend(self._controlled(handler.body, states, deciding, frame, exits, after))
-            frame.caught = outer_name
+            frame.caught, frame.caught_as = outer
             if caught is True:
                 return ends
         escaping.extend(Raised(name, state, causes) for state in thrown)
         return ends
+
+    @cached_property
+    def bases(self) -> dict[str, frozenset[str] | None]:
+        """What `exception_bases` says of each class that the code raises, by its name."""
+        return {}
+
+    def _catches(self, handler: ir.Handler, name: str) -> bool | None:
+        """Whether ``handler`` catches the exception ``name``; None: it may."""
+        types = set(handler.types)
+        if not types or {"BaseException", "Exception"} & types:
+            return True
+        if name == "Empty":
+            return bool(_WAITING & types)
+        foreign = {caught for caught in types if not hasattr(builtins, caught)}
+        if name == "?":
+            return None if foreign - _WAITING else False
+        raised = getattr(builtins, name, None)
+        bases = self.bases.get(name)
+        if isinstance(raised, type) and bases is None:
+            bases, foreign = frozenset(base.__name__ for base in raised.__mro__), set()
+        names = {getattr(getattr(builtins, caught, None), "__name__", caught) for caught in types}  # IOError is OSError
+        if name in names or names & (bases or frozenset()):
+            return True
+        if foreign:
+            return None  # a class of the project's own may be a base of another, or go by another name
+        return False if bases is not None or self.in_worker else None
 
     def _finally(
         self,
@@ -117,6 +150,8 @@ class Attempter(Looper):
             following = []
             for before in states:
                 for value, ready in self.evaluate(context, before, frame):
+                    if isinstance(value, Object):
+                        ready = ready.doubted(self.in_worker)  # what its `__exit__` does is not followed
                     entered = value if isinstance(value, Item) else self.computed((value,))
                     following.extend([ready] if target is None else self.assign(target, entered, ready, frame))
             states = following
@@ -136,25 +171,21 @@ def _grouped(raised: list[Raised], in_worker: bool) -> dict[tuple[str, Causes], 
     return {kind: simplified(states) for kind, states in groups.items()}
 
 
-def _catches(handler: ir.Handler, name: str) -> bool | None:
-    """Whether ``handler`` catches the exception ``name``; None: it may."""
-    if not handler.types or {"BaseException", "Exception"} & set(handler.types):
-        return True
-    if name == "Empty":
-        return bool(_WAITING & set(handler.types))
-    if name == "?":
-        narrow = all(hasattr(builtins, caught) or caught in _WAITING for caught in handler.types)
-        return False if narrow else None
-    raised = getattr(builtins, name, None)
-    for caught in handler.types:
-        kind = getattr(builtins, caught, None)
-        if caught == name:
-            return True
-        if isinstance(raised, type) and isinstance(kind, type) and issubclass(raised, kind):
-            return True
-    if not isinstance(raised, type) and any(not hasattr(builtins, caught) for caught in handler.types):
-        return None  # a class of the project's own may be a base of another
-    return False
+def exception_bases(world: World, module: Module, dotted: str) -> frozenset[str] | None:
+    """The names of the classes that the exception class ``dotted`` is one of, None where they are not all known."""
+    cls = resolve_class(world, module, dotted)
+    if cls is None:
+        return None
+    names: set[str] = set()
+    for entry in cls.resolution_order:
+        if isinstance(entry, ClassInfo):
+            names.add(entry.name)
+            continue
+        kind = getattr(builtins, entry.dotted, None)
+        if not isinstance(kind, type):
+            return None
+        names |= {base.__name__ for base in kind.__mro__}
+    return frozenset(names)
 
 
 def _suppressed(context: ir.Expression) -> tuple[str, ...] | None:

@@ -25,18 +25,22 @@ from kvlint.analysis.values import (
     Local,
     Object,
     Pairs,
+    Several,
     Something,
     StatusTable,
     Super,
     Value,
     carries,
     computed_from,
+    is_mutable,
 )
 from kvlint.semantics.constants import enum_info
 from kvlint.semantics.hierarchy import ClassInfo, Method, class_info, resolve_class
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import External, Symbol
 
+# Builtins that call what they are given.
+_CALLING = frozenset({"filter", "iter", "map", "max", "min", "sorted"})
 # Builtins that run or change what no analysis sees.
 _UNSEEN = frozenset({"exec", "eval", "compile", "globals", "locals", "vars", "__import__"})
 
@@ -113,10 +117,9 @@ class Caller(Inliner):
         values = [self.constant(value) for value in values]
         named = {name: self.constant(value) for name, value in named.items()}
         results = self._dispatch(expression, callee, values, named, state, frame)
-        if not self.in_worker and any(
-            isinstance(value, Known) and value.mutable for value in (*values, *named.values())
-        ):
-            return [(value, self.forget_mutable(after)) for value, after in results]
+        if not self.in_worker and any(is_mutable(value) for value in (*values, *named.values())):
+            given = (callee, *values, *named.values())
+            return [(value, self.forget_mutable(after, given)) for value, after in results]
         return results
 
     def _dispatch(
@@ -144,8 +147,8 @@ class Caller(Inliner):
                 return self._on_object(expression, receiver, method, values, named, state, frame)
             case BoundCall(owner=Known() as owner, name=name):
                 return self._on_constant(expression, owner, name, values, state, frame)
-            case BoundCall(owner=Pairs() as owner, name=name):
-                return self._on_display(owner, name, values, state, frame)
+            case BoundCall(owner=Pairs() | Several(mutable=True) as owner, name=name):
+                return self._on_contents(owner, name, values, state, frame)
             case Local():
                 return self._on_local(expression, callee, values, named, state, frame)
             case Global():
@@ -224,7 +227,10 @@ class Caller(Inliner):
                 return [(above, state)]
         if callee.dotted in {"getattr", "setattr", "delattr"} and values:
             return self._dynamic(callee.dotted, values, state)
-        if callee.dotted in _UNSEEN and not self.in_worker:
+        calls = callee.dotted in _CALLING and any(
+            self._may_write(value, everything, state, frame) for value in everything
+        )
+        if (callee.dotted in _UNSEEN or calls) and not self.in_worker:
             return [(Something(undecided=True, reaches=True), self._poisoned(state))]
         if not expression.spread and (not named or callee.dotted in {"max", "min"}):
             try:
@@ -241,6 +247,18 @@ class Caller(Inliner):
             value = self.computed(everything)
             return [(replace(value, undecided=value.undecided or undecided), state)]
         return self._unknown(expression, callee, everything, state, frame)
+
+    def _may_write(self, value: Value, given: list[Value], state: State, frame: Frame) -> bool:
+        """Whether a call of ``value`` by a builtin that is ``given`` it can change the status."""
+        match value:
+            case BoundCall():
+                return carries(value)
+            case Local(function=function):
+                return self._local_matters(function, state, frame)
+            case Global():
+                return any(carries(other) for other in given)
+            case _:
+                return False
 
     def _folded(self, name: str, values: list[Value]) -> Value | None:
         if not values and name in {"tuple", "list", "set", "frozenset", "dict"} and not self.in_worker:
@@ -353,11 +371,6 @@ class Caller(Inliner):
                 return self.reach.follows(name)
             case _:
                 return False
-
-    def resolve_named_class(self, module: Module, dotted: str) -> Object | None:
-        """An instance of the class that ``dotted`` names in ``module``."""
-        cls = resolve_class(self.world, module, dotted)
-        return None if cls is None else Object(cls)
 
 
 def _is_plain_exception(cls: ClassInfo) -> bool:

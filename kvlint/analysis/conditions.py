@@ -15,6 +15,7 @@ from kvlint.analysis.values import (
     Causes,
     Field,
     Known,
+    Object,
     Pairs,
     Several,
     Something,
@@ -145,8 +146,8 @@ class Conditions(Memory):
         return [(with_causes(value, causes), state)]
 
     def _undecided(self, value: Value) -> bool:
-        if isinstance(value, BoundCall) and not self.in_worker:
-            return self.computed((value,)).undecided
+        if isinstance(value, BoundCall | Known | Object) and not self.in_worker:
+            return self.computed((value,)).undecided  # asked where the truth is open: a class has its own
         return isinstance(value, Something) and value.undecided and value.truth is None
 
     def _conditional(self, expression: ir.Conditional, state: State, frame: Frame) -> Outcomes:

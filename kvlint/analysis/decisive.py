@@ -34,8 +34,8 @@ def decisive_names(function: ir.Function) -> frozenset[str]:
 
 
 def assigned_names(function: ir.Function) -> frozenset[str]:
-    """Every name the function's own body binds."""
-    found: set[str] = set()
+    """Every name the function's own body binds, and those of ``*args`` and ``**kwargs``."""
+    found: set[str] = {name for name in (function.rest, function.options) if name is not None}
     for statement in walk.statements(function.body):
         for targets, _ in _flows(statement):
             found |= targets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.conclusions import ITEM_CONCLUSIONS, LIST_CALLS, QUEUE_CALLS, Reach
@@ -150,11 +151,11 @@ class Effects(Evaluator):
         self, expression: ir.Call, owner: Known, name: str, values: list[Value], state: State, frame: Frame
     ) -> Outcomes:
         if name in _MUTATORS and owner.mutable:
-            state = self._forget_mutated(expression, state)
+            state = self._forget_mutated(expression, values, state)
             return [(self._lost(values), self._hand_over(name, values, state))]
         if not self.in_worker and name not in _READERS and isinstance(owner.value, tuple | frozenset | ConstantDict):
             # A method that may change it: a list, set or dict, whoever else holds it.
-            state = self.forget_mutable(state)
+            state = self.forget_mutable(state, values)
             return [(self._lost((owner, *values)), state if owner.mutable else state.doubted(self.in_worker))]
         if isinstance(owner.value, ConstantDict):
             return self._on_display(owner, name, values, state, frame)
@@ -167,6 +168,15 @@ class Effects(Evaluator):
     def _lost(self, values: Sequence[Value]) -> Something:
         return Something(causes_of(values), undecided=not self.in_worker)
 
+    def _on_contents(
+        self, owner: Pairs | Several, name: str, values: list[Value], state: State, frame: Frame
+    ) -> Outcomes:
+        """A method of a display that is not all constants."""
+        result = self.computed((owner, *values))
+        if name not in _READERS:
+            return [(replace(result, undecided=True), self.forget_mutable(state, values))]
+        return [(result, state)] if isinstance(owner, Several) else self._on_display(owner, name, values, state, frame)
+
     def _on_display(self, owner: Known | Pairs, name: str, values: list[Value], state: State, frame: Frame) -> Outcomes:
         match name, values:
             case "get", [key, *rest] if len(rest) < 2:
@@ -178,14 +188,12 @@ class Effects(Evaluator):
             case _:
                 return [(self.computed((owner, *values)), state)]
 
-    def _forget_mutated(self, expression: ir.Call, state: State) -> State:
+    def _forget_mutated(self, expression: ir.Call, values: list[Value], state: State) -> State:
+        if not self.in_worker:
+            return self.forget_mutable(state, values)
         match expression.callee:
-            case _ if not self.in_worker:
-                return self.forget_mutable(state)
             case ir.Attribute(owner=ir.Name(id=name)):
                 return state.within(state.env.set(name, Something(not_none=True)))
-            case ir.Attribute(owner=ir.Attribute(name=name)):
-                return state.holding(state.heap.set(name, Something(not_none=True)))
             case _:
                 return state
 

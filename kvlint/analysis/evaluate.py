@@ -6,6 +6,7 @@ import ast
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from kvlint.analysis import ir, operators, walk
 from kvlint.analysis.conditions import Conditions
@@ -79,13 +80,18 @@ class Evaluator(Conditions):
                 return [(Known((), mutable=True), state)]
             case ir.Mapping(items=items):
                 parts = tuple(part for pair in items for part in pair)
-                return [(self._display(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+                return [
+                    (self._display(values), self.shared(values, after))
+                    for values, after in self.evaluate_all(parts, state, frame)
+                ]
             case ir.Closure(function=function):
                 return [(Local(function, frame.number), state)]
             case ir.Repeated():
                 return self._repeated(expression, state, frame)
             case ir.Opaque(parts=parts):
                 return [(self.computed(values), after) for values, after in self.evaluate_all(parts, state, frame)]
+            case _:
+                assert_never(expression)
 
     def arithmetic(self, name: str, left: Value, right: Value) -> Value:
         """``left op right``."""
@@ -165,7 +171,7 @@ class Evaluator(Conditions):
         known = state.heap.get(path + name)
         if known is not None:
             return known
-        changes = not self.in_worker and cls.assigns(name)
+        changes = not self.in_worker and (cls.assigns(name) or name in _stored_attributes(cls))
         method = None if changes else cls.lookup(name)
         if method is not None:
             return self.computed((owner,)) if method.is_property else BoundCall(owner, name)
@@ -185,6 +191,7 @@ class Evaluator(Conditions):
         results: Outcomes = []
         for values, after in self.evaluate_all(expression.items, state, frame):
             values = [self.constant(value) for value in values]
+            after = self.shared(values, after)
             if not self.in_worker:
                 values = [self._unaliased(value) for value in values]
             known = [value for value in values if isinstance(value, Known)]
@@ -196,7 +203,9 @@ class Evaluator(Conditions):
                 else:
                     results.append((Known(constants, causes, mutable=expression.kind == "list"), after))
             else:
-                results.append((Several(tuple(values)), after))
+                # Of a set display, which of its items is which cannot be told.
+                lasting = not self.in_worker and expression.kind != "tuple"
+                results.append((Several(tuple(values), mutable=lasting), after))
         return results
 
     def _repeated(self, expression: ir.Repeated, state: State, frame: Frame) -> Outcomes:
@@ -262,20 +271,20 @@ class Evaluator(Conditions):
                 return []
             case Item():
                 return [(Item(part=True, causes=owner.causes), state)]
+            case Object() if not self.in_worker:  # its own `__getitem__`
+                state = state.poisoned()
             case _:
                 pass
         return [(self.part_of(self.computed((owner, key))), state)]
 
     def entry_of(self, owner: Known | Pairs, key: Value, default: Value | None, state: State, frame: Frame) -> Outcomes:
         """``owner[key]`` of a dict display or, with a default, ``owner.get(key, default)``."""
-        entries: list[tuple[Value, Value]] = []
-        match owner:
-            case Known(value=ConstantDict(entries=constants)):
-                entries = [(Known(name), Known(held)) for name, held in constants]
-            case Pairs(items=items):
-                entries = list(items)
-            case _:
-                pass
+        entries: list[tuple[Value, Value]]
+        if isinstance(owner, Pairs):
+            entries = list(owner.items)
+        else:
+            assert isinstance(owner.value, ConstantDict)
+            entries = [(Known(name), Known(held)) for name, held in owner.value.entries]
         for known, value in reversed(entries):
             answer = operators.truth(operators.compare("==", key, known))
             if answer is None:
@@ -291,6 +300,20 @@ class Evaluator(Conditions):
     @abstractmethod
     def call(self, expression: ir.Call, state: State, frame: Frame) -> Outcomes:
         """Every result of a call."""
+
+
+def _stored_attributes(cls: ClassInfo) -> frozenset[str]:
+    """The attributes that code in the modules of ``cls``'s hierarchy sets on any object or class."""
+    key = ("stored attributes", cls)
+    known = cls.world.memo.get(key)
+    if not isinstance(known, frozenset):
+        known = cls.world.memo[key] = frozenset(
+            node.attr
+            for module in {entry.module for entry in cls.family()}
+            for node in module.nodes_of_kind(ast.Attribute)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        )
+    return known
 
 
 def _aliases(cls: ClassInfo, table: str) -> frozenset[str]:

@@ -67,7 +67,8 @@ def enums_in(world: World, module: Module) -> tuple[StatusEnum, ...]:
                 enum = status_enum_of(class_info(world, module, node)) if _is_constant_class(node) else None
                 if enum is not None:
                     found.setdefault(enum)
-            elif isinstance(node, ast.Attribute):
+            else:
+                assert isinstance(node, ast.Attribute)
                 owner = dotted_name(node.value)
                 if owner and owner not in tried and owner.rpartition(".")[2][:1].isupper():
                     tried.add(owner)

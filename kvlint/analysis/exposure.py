@@ -38,15 +38,12 @@ def exposed_writes(facts: Facts) -> Iterator[Exposed]:
             continue
         if write.subject.kind == "attribute" and not _is_shared(facts, write):
             continue
-        exposed = _through_writer(write) if write.writer is not None else _by_store(facts, write)
+        exposed = _through_writer(write, write.writer) if write.writer is not None else _by_store(facts, write)
         if exposed is not None and not _is_locked(facts, write):
             yield exposed
 
 
-def _through_writer(write: Write) -> Exposed | None:
-    writer = write.writer
-    if writer is None:
-        return None
+def _through_writer(write: Write, writer: Writer) -> Exposed | None:
     enum = write.subject.enum
     for member in write.members:
         if enum.is_terminal(enum.value(member)):

@@ -11,7 +11,7 @@ from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.evidence import enums_in
 from kvlint.analysis.infer import Writer, carries_live_statuses, managers_in, own_writers, subject_of
-from kvlint.analysis.places import Place, place_index, places_of
+from kvlint.analysis.places import Place, place_index
 from kvlint.analysis.removals import (
     RemovalSite,
     Verdict,
@@ -76,11 +76,6 @@ class Facts:
     def writes(self) -> tuple[Write, ...]:
         """Every place that writes a status."""
         return writes_in(self.world, self.module)
-
-    @cached_property
-    def places(self) -> tuple[Place, ...]:
-        """Every function."""
-        return places_of(self.world, self.module)
 
     @cached_property
     def related(self) -> tuple[Module, ...]:

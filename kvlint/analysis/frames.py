@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from typing import Final
 
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.states import Env, State
 from kvlint.analysis.values import Causes
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
+
+ANY: Final = "*"
 
 
 class GaveUp(Exception):
@@ -29,7 +32,11 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An exception on its way: its class name (``?`` unknown), the state, and what decided it."""
+    """An exception on its way: its class name, the state, and what decided it.
+
+    The name is ``?`` where a call of unknown code may raise anything, ANY where
+    a ``raise`` certainly does and the class cannot be told.
+    """
 
     name: str
     state: State
@@ -47,6 +54,7 @@ class Frame:
     raised: list[Raised] | None = None  # the innermost try body, None outside of any
     after_call: bool = False  # whether a conclusion can follow the statement being run
     caught: str = "?"
+    caught_as: str | None = None  # the variable that holds what was caught
     locals: frozenset[str] = frozenset()  # every name the function binds
     volatile: frozenset[str] = frozenset()  # those that nested functions may bind again
     enclosing: tuple[tuple[int, Env], ...] = ()  # activations whose locals the code sees, outermost first

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.places import Place, callees, places_of
-from kvlint.analysis.threads import Thread, starts_in, takes_in, thread_of, threads_of
+from kvlint.analysis.threads import Thread, starts_in, takes_in, threads_of
 from kvlint.protocol import is_abort_name
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
@@ -60,11 +60,8 @@ def thread_roots(world: World, module: Module) -> tuple[Root, ...]:
 
 def _thread_of(world: World, module: Module, place: Place) -> Thread:
     """As `thread_of`, but as ``module`` starts it, which need not be where it is defined."""
-    kinds = threads_of(world, module).get(place.node, frozenset())
-    for kind in (Thread.LISTENER, Thread.WORKER, Thread.BACKGROUND):
-        if kind in kinds:
-            return kind
-    return thread_of(place)
+    kinds = threads_of(world, module)[place.node]
+    return next(kind for kind in (Thread.LISTENER, Thread.WORKER, Thread.BACKGROUND) if kind in kinds)
 
 
 def threads_by_function(world: World, modules: tuple[Module, ...]) -> dict[ast.AST, frozenset[Thread]]:
@@ -108,14 +105,8 @@ def _handlers_of(place: Place, marked: dict[ast.AST, str]) -> Iterator[AbortHand
 
 def _runs(block: list[ast.stmt], marked: dict[ast.AST, str]) -> Iterator[list[ast.stmt]]:
     """The longest stretches of marked statements, nested blocks included."""
-    run: list[ast.stmt] = []
-    for statement in block:
-        if statement in marked:
-            run.append(statement)
-            continue
-        if run:
-            yield run
-            run = []
+    run = [statement for statement in block if statement in marked]  # a block is marked from somewhere to its end
+    for statement in block[: len(block) - len(run)]:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for inner in _blocks(statement):
                 yield from _runs(inner, marked)

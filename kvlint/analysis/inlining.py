@@ -20,6 +20,8 @@ from kvlint.analysis.values import (
     Known,
     Local,
     Object,
+    Pairs,
+    Several,
     Something,
     Value,
     carries,
@@ -152,14 +154,18 @@ class Inliner(Effects):
     def _bind(  # noqa: C901 - one arm a kind
         self, function: ir.Function, arguments: list[Value], named: dict[str, Value], state: State, frame: Frame
     ) -> dict[str, Value] | None:
-        bound = dict(zip(function.parameters, arguments, strict=False))
-        if len(arguments) > len(function.parameters) and not function.collects:
+        bound = dict(zip(function.parameters[: function.positional], arguments, strict=False))
+        if len(arguments) > function.positional and function.rest is None:
             return None
         for name, value in named.items():
-            if name in function.parameters:
+            if name in function.parameters[function.nameless :]:
+                if name in bound:
+                    return None
                 bound[name] = value
-            elif not function.collects:
+            elif function.options is None:
                 return None
+        if not self.in_worker:
+            self._gather(function, arguments, named, bound)
         for name, default in function.defaults:
             if name not in bound:
                 bound[name] = self._default(default, state, frame)
@@ -173,6 +179,18 @@ class Inliner(Effects):
                 if name not in followed and not isinstance(bound[name], Object):
                     bound[name] = UNKNOWN
         return bound
+
+    def _gather(
+        self, function: ir.Function, arguments: list[Value], named: dict[str, Value], bound: dict[str, Value]
+    ) -> None:
+        """Bind ``*args`` and ``**kwargs`` to the arguments that no parameter takes."""
+        if function.rest is not None:
+            bound[function.rest] = Several(tuple(arguments[function.positional :]))
+        if function.options is not None:
+            takes = function.parameters[function.nameless :]
+            bound[function.options] = Pairs(
+                tuple((Known(name), value) for name, value in named.items() if name not in takes)
+            )
 
     def _default(self, default: ir.Expression, state: State, frame: Frame) -> Value:
         """The default of a parameter, which was computed when the function was made."""

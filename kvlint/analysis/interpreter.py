@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
-from kvlint.analysis import ir
-from kvlint.analysis.attempts import Attempter
+from kvlint.analysis import ir, walk
+from kvlint.analysis.attempts import Attempter, exception_bases
 from kvlint.analysis.branches import Exits
 from kvlint.analysis.decisive import assigned_names, decisive_names
-from kvlint.analysis.frames import After, Frame, GaveUp, forget
+from kvlint.analysis.frames import ANY, After, Frame, GaveUp, forget
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.memory import Outcomes
@@ -148,6 +149,8 @@ class Interpreter(Attempter):
             case ir.Forget(names=names):
                 del names  # an import or class: its name is looked up in the module
                 return [state]
+            case _:
+                assert_never(statement)
 
     def _assert(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
         ends = []
@@ -163,12 +166,15 @@ class Interpreter(Attempter):
         if value is None:
             self.raise_(frame.caught, state, frame, state.tested)
             return
-        named = value.callee if isinstance(value, ir.Call) else value
-        name = "?"
-        if isinstance(named, ir.Name | ir.Attribute):
-            name = named.id if isinstance(named, ir.Name) else named.name
-        if isinstance(named, ir.Name) and named.id in frame.locals:
-            name = frame.caught
+        dotted = walk.text_of(value.callee if isinstance(value, ir.Call) else value)
+        if dotted is None:
+            name = "?" if self.in_worker else ANY
+        elif dotted in frame.locals:
+            name = frame.caught if self.in_worker or dotted == frame.caught_as else ANY
+        else:
+            name = dotted.rpartition(".")[2]
+            bases = exception_bases(self.world, frame.module, dotted)
+            self.bases[name] = bases if self.bases.get(name, bases) == bases else None
         for _, end in self.evaluate(value, state, frame):
             self.raise_(name, end, frame, end.tested)
 

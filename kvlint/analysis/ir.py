@@ -370,14 +370,18 @@ Block = tuple[Statement, ...]
 class Function:
     """A function's parameters (receiver included) and body.
 
-    ``defaults`` maps a parameter to its default; ``shared`` are names declared
-    ``global`` or ``nonlocal``; ``collects`` where it has ``*args`` or ``**kwargs``.
+    The first ``positional`` of the parameters take arguments by position, the
+    first ``nameless`` by nothing else.  ``defaults`` maps a parameter to its default; ``shared`` are names declared
+    ``global`` or ``nonlocal``; ``rest`` and ``options`` name its ``*args`` and ``**kwargs``.
     """
 
     name: str
     parameters: tuple[str, ...]
+    positional: int
+    nameless: int
     defaults: tuple[tuple[str, Expression], ...]
-    collects: bool
+    rest: str | None
+    options: str | None
     body: Block
     is_generator: bool
     shared: frozenset[str]

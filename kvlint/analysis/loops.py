@@ -179,12 +179,14 @@ class Looper(Brancher):
         frontier = states
         most = MAX_STATES + len(states)
         stopped: list[State] = []
-        for round_number in range(_MAX_ROUNDS):
+        rounds = 0
+        while True:
             fresh = [current for current in frontier if current not in seen]
             seen.update(fresh)
             if not fresh:
                 break
-            if round_number == _MAX_ROUNDS - 1 or len(seen) > most:
+            rounds += 1
+            if rounds == _MAX_ROUNDS or len(seen) > most:
                 stopped.extend(current.storing(UNDECIDED).doubted(self.in_worker) for current in fresh)
                 break
             entering: list[State] = []

@@ -57,8 +57,11 @@ def _function(
     return ir.Function(
         name=name,
         parameters=tuple(argument.arg for argument in parameters(node)),  # type: ignore[arg-type]
+        positional=len(positional),
+        nameless=len(arguments.posonlyargs),
         defaults=tuple((arg.arg, lower_expression(value)) for arg, value in [*defaults, *keyword]),
-        collects=arguments.vararg is not None or arguments.kwarg is not None,
+        rest=arguments.vararg.arg if arguments.vararg else None,
+        options=arguments.kwarg.arg if arguments.kwarg else None,
         body=body,
         is_generator=generates,
         shared=shared,
@@ -136,12 +139,11 @@ def lower_statement(node: ast.stmt) -> ir.Statement | None:  # noqa: C901 - one 
             if node.decorator_list:
                 return ir.Forget(frozenset({node.name}), node)
             return ir.Define(lower_function(node), node)
-        case ast.ClassDef(name=name):
-            return ir.Forget(frozenset({name}), node)
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return ir.Forget(frozenset(alias.asname or alias.name.partition(".")[0] for alias in names), node)
-        case _:
-            raise AssertionError(f"unknown statement {type(node).__name__}")
+        case _:  # a class, or `type name = …` of Python 3.12
+            name: str | ast.Name = getattr(node, "name")  # noqa: B009 - the type checker knows no such statement
+            return ir.Forget(frozenset({name if isinstance(name, str) else name.id}), node)
 
 
 def _try(node: ast.Try | ast.TryStar) -> ir.Try:
@@ -247,18 +249,8 @@ def lower_expression(node: ast.expr) -> ir.Expression:  # noqa: C901 - one arm a
         case ast.Starred(value=value):
             return ir.Opaque((lower_expression(value),), node)
         case _:
-            parts = tuple(lower_expression(part) for part in _expressions_in(node))
-            return ir.Opaque(parts, node)
-
-
-def _expressions_in(node: ast.AST) -> list[ast.expr]:
-    found: list[ast.expr] = []
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            found.append(child)
-        elif not isinstance(child, ast.expr_context | ast.operator | ast.unaryop):
-            found.extend(_expressions_in(child))
-    return found
+            parts = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+            return ir.Opaque(tuple(lower_expression(part) for part in parts), node)
 
 
 def _call(node: ast.Call) -> ir.Call:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kvlint.analysis import ir
@@ -27,9 +27,12 @@ from kvlint.analysis.values import (
     Stored,
     Value,
     carries,
+    causes_of,
     computed_from,
+    is_mutable,
 )
 from kvlint.semantics.constants import _NotConstant, constant_of
+from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 Outcomes = list[tuple[Value, State]]
@@ -52,7 +55,7 @@ class Memory(ABC):
 
     def constant(self, value: Value) -> Value:
         """``value`` with a global name folded to the constant it stands for."""
-        if not isinstance(value, Global):
+        if not isinstance(value, Global) or value.dotted in _rebound(self.world, value.module):
             return value
         folded = constant_of(self.world, value.module, value.dotted)
         return value if isinstance(folded, _NotConstant) else Known(folded, value.causes)
@@ -85,26 +88,36 @@ class Memory(ABC):
         return isinstance(value, Known) and STATUS not in value.causes
 
     def stored_value(self, stored: Stored) -> Value:
-        """The value of a read of the stored status (ABSENT reads as None)."""
+        """The value of a read of the stored status, which is not ABSENT."""
         if stored is UNDECIDED:
             return Something(frozenset({STATUS}), undecided=True)
-        if stored is ABSENT:
-            return Known(None, frozenset({STATUS}))
         return Known(stored, frozenset({STATUS}))  # type: ignore[arg-type]
 
     @staticmethod
     def _unaliased(value: Value) -> Value:
         """What a container keeps of a value: nothing of the contents of what may change elsewhere."""
-        changes = isinstance(value, Known) and value.mutable
-        return Something(value.causes, undecided=True, not_none=True) if changes else value
+        if not is_mutable(value):
+            return value
+        return Something(causes_of((value,)), undecided=True, not_none=True, reaches=carries(value))
 
-    def forget_mutable(self, state: State) -> State:
-        """``state`` after some list, set or dict changed: which of the variables hold it is not followed."""
+    def shared(self, values: Iterable[Value], state: State) -> State:
+        """``state`` after a container was made to hold ``values``: a list among them can now change through it."""
+        if self.in_worker or not any(is_mutable(value) for value in values):
+            return state
+        return self.forget_mutable(state)
+
+    def forget_mutable(self, state: State, gained: Iterable[Value] = ()) -> State:
+        """``state`` after some list, set or dict changed, perhaps by one of ``gained``.
+
+        Which of the variables hold it is not followed.
+        """
         env = state.env
+        reaches = any(carries(value) for value in gained)
         for name in env.names():
             value = env.get(name)
-            if isinstance(value, Known) and value.mutable:
-                env = env.set(name, self._unaliased(value))
+            if value is not None and is_mutable(value):
+                lost = computed_from((self._unaliased(value),))
+                env = env.set(name, replace(lost, not_none=True, reaches=reaches or carries(value)))
         return state.within(env)
 
     def store(self, key: Value, value: Value, state: State) -> State:
@@ -152,6 +165,16 @@ class Memory(ABC):
     @abstractmethod
     def follows(self, table: str) -> bool:
         """Whether ``table`` is a room table whose contents matter here."""
+
+
+def _rebound(world: World, module: Module) -> frozenset[str]:
+    """The names of ``module`` that some function declares ``global``: they are no constants."""
+    key = ("rebound", module)
+    known = world.memo.get(key)
+    if not isinstance(known, frozenset):
+        declared = (node for node in module.nodes_of_kind(ast.Global) if isinstance(node, ast.Global))
+        known = world.memo[key] = frozenset(name for node in declared for name in node.names)
+    return known
 
 
 def _is_settled(value: Value) -> bool:

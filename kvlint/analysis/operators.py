@@ -48,7 +48,10 @@ def truth(value: Value) -> bool | None:
             return answer
         case Several(items=items) | Pairs(items=items):
             return bool(items)
-        case Object() | Item(part=False):
+        case Object(cls=cls):
+            own = cls.missing_bases or cls.lookup("__bool__") or cls.lookup("__len__")
+            return None if own else True
+        case Item(part=False):
             return True
         case _:
             return None
@@ -104,14 +107,6 @@ def _overloads(value: Constant, *names: str) -> bool:
             return any(_overloads(item, *names) for entry in entries for item in entry)
         case _:
             return False
-
-
-def lookup(items: ConstantDict, key: Constant) -> Constant:
-    """``items[key]``; raises RaisesError where Python would."""
-    for known, held in reversed(items.entries):
-        if equal(known, key):
-            return held
-    raise RaisesError("KeyError")
 
 
 def _contains(items: Constant, value: Constant) -> bool:
@@ -208,8 +203,8 @@ def arithmetic(name: str, left: Value, right: Value) -> Value:
         both_sets = isinstance(first, frozenset) and isinstance(second, frozenset)
         if both_int or (both_sets and name != "Add"):
             result = _ARITHMETIC[name](first, second)
-            if isinstance(result, int | frozenset):
-                return Known(result, causes_of((left, right)))
+            assert isinstance(result, int | frozenset)
+            return Known(result, causes_of((left, right)))
     return computed_from((left, right))
 
 

@@ -23,10 +23,10 @@ from kvlint.semantics.world import Symbol, World, dotted_name
 def spelled(world: World, module: Module, enum: StatusEnum) -> str | None:
     """How ``module`` names the enum's class (``KVPoll``, ``base.KVPoll``), None where it does not."""
     for node in module.nodes_of_kind(ast.Attribute):
-        if isinstance(node, ast.Attribute):
-            found = member_named(world, module, node)
-            if found is not None and found[0] is enum:
-                return dotted_name(node.value)
+        assert isinstance(node, ast.Attribute)
+        found = member_named(world, module, node)
+        if found is not None and found[0] is enum:
+            return dotted_name(node.value)
     target = world.resolve(module, enum.info.name)
     return enum.info.name if isinstance(target, Symbol) and target.node is enum.info.owner.node else None
 
@@ -284,8 +284,10 @@ def defer_abort_cleanup(facts: Facts, site: RemovalSite, drop: Drop) -> DeferAbo
     others = facts.removals(site.table, cls) if cls is not None else ()
     if not any(other.verdict is Verdict.SAFE for other in others if other.node is not site.node):
         return None
-    for node in site.place.body:
-        if node is site.node or (isinstance(node, ast.Expr) and node.value is site.node):
-            location = site.place.module.location(node)
-            return DeferAbortCleanup(location.path, location.span.line, location.span.column)
-    return None
+    node = next(
+        node
+        for node in site.place.body
+        if node is site.node or (isinstance(node, ast.Expr) and node.value is site.node)
+    )
+    location = site.place.module.location(node)
+    return DeferAbortCleanup(location.path, location.span.line, location.span.column)

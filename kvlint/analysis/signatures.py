@@ -142,7 +142,7 @@ def signature_of(method: Method, subject: Subject) -> Signature | None:
         # An override that only passes its parameters on takes them in the order of what it overrides.
         above = owner.lookup(node.name, after=owner)
         inherited = None if above is None else signature_of(above, subject)
-        if above is None or inherited is None:
+        if above is None or inherited is None or inherited.room is None:
             return None
         names = [argument.arg for argument in parameters(above.node)]
         status = _same_place(named, names, inherited.status)
@@ -153,9 +153,7 @@ def signature_of(method: Method, subject: Subject) -> Signature | None:
     return None if status is None or room is None else Signature(named[0], room, status)
 
 
-def _same_place(named: list[str], names: list[str], wanted: str | None) -> str | None:
-    if wanted is None:
-        return None
+def _same_place(named: list[str], names: list[str], wanted: str) -> str | None:
     if wanted in named:
         return wanted
     index = names.index(wanted)

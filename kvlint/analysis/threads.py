@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kvlint.analysis.places import Place, callees, place_index, places_of, target_of
+from kvlint.analysis.places import Place, callees, places_of, target_of
 from kvlint.protocol import is_receive_name
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
@@ -91,7 +91,7 @@ def _takes_of_expression(
                 yield Take(loop, node, kind == "message")
 
 
-def _take_kind(place: Place, call: ast.Call, depth: int = 2) -> str | None:  # noqa: C901 - one arm a kind
+def _take_kind(place: Place, call: ast.Call, depth: int = 2) -> str | None:
     match call.func:
         case ast.Attribute(attr=name):
             pass
@@ -104,14 +104,13 @@ def _take_kind(place: Place, call: ast.Call, depth: int = 2) -> str | None:  # n
         return "message"
     if name in _QUEUE_TAKES and isinstance(call.func, ast.Attribute) and _waits(call):
         return "item"
-    if depth and isinstance(call.func, ast.Attribute | ast.Name):
+    if depth:
         target = target_of(place, call.func)
         if target is not None and target.node is not place.node:
             for node in target.body:
-                if isinstance(node, ast.Return) and isinstance(_unawaited(node.value), ast.Call):
-                    inner = _unawaited(node.value)
-                    if isinstance(inner, ast.Call):
-                        return _take_kind(target, inner, depth - 1)
+                inner = _unawaited(node.value) if isinstance(node, ast.Return) else None
+                if isinstance(inner, ast.Call):
+                    return _take_kind(target, inner, depth - 1)
     return None
 
 
@@ -302,6 +301,4 @@ def thread_of(place: Place) -> Thread:
     for kind in (Thread.LISTENER, Thread.WORKER, Thread.BACKGROUND):
         if kind in kinds:
             return kind
-    if place.outer is not None and place.outer.node in place_index(place.world, place.module):
-        return thread_of(place.outer) if kinds else Thread.SCHEDULER
     return Thread.SCHEDULER

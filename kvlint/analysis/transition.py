@@ -38,15 +38,6 @@ class TransitionTable:
     subject: Subject
     cells: dict[tuple[Stored, str], Cell]
 
-    def cell(self, stored: Stored, written: str) -> Cell:
-        """The cell for writing the member ``written`` over ``stored``."""
-        return self.cells[(stored, written)]
-
-    @property
-    def is_known(self) -> bool:
-        """Whether at least one cell is decided."""
-        return any(cell.decided for cell in self.cells.values())
-
     def changes(self, stored: Stored, written: str) -> frozenset[Stored]:
         """What a decided write may turn ``stored`` into, other than itself; empty where unknown."""
         cell = self.cells[(stored, written)]
@@ -107,9 +98,9 @@ class TransitionTable:
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """Which parameters of a writer are the room (None: the record itself) and the status."""
+    """Which parameters of a writer are its object, the room (None: the object's own status) and the status."""
 
-    receiver: str | None
+    receiver: str
     room: str | None
     status: str
 
@@ -144,11 +135,7 @@ def _cell(
     interpreter = Interpreter(world, subject, in_worker=False, reach=_reach(world))
     function = lowered(world, method.node)
     bound: dict[str, Value] = {name: Something() for name in function.parameters}
-    for name, default in function.defaults:
-        del default
-        bound[name] = Something()
-    if signature.receiver is not None:
-        bound[signature.receiver] = Object(cls)
+    bound[signature.receiver] = Object(cls)
     if signature.room is not None:
         bound[signature.room] = Key()
     bound[signature.status] = Known(subject.enum.value(written), frozenset({STATUS}))

@@ -130,10 +130,11 @@ class Global:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """A tuple whose parts are not all constants."""
+    """A tuple whose parts are not all constants; ``mutable``: a list, known only until something touches it."""
 
     items: tuple[Value, ...]
     causes: Causes = NO_CAUSES
+    mutable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,15 @@ def computed_from(values: Iterable[Value]) -> Something:
     values = list(values)
     causes = causes_of(values)
     return Something(causes, STATUS in causes or any(_is_undecided(value) for value in values))
+
+
+def is_mutable(value: Value) -> bool:
+    """Whether ``value`` is a list, set or dict whose contents are known for now."""
+    match value:
+        case Known(mutable=mutable) | Several(mutable=mutable):
+            return mutable
+        case _:
+            return isinstance(value, Pairs)
 
 
 def _is_undecided(value: Value) -> bool:

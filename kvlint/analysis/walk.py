@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from kvlint.analysis import ir
 
@@ -36,6 +37,8 @@ def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C
             return parts
         case ir.Literal() | ir.Name() | ir.Closure():
             return ()
+        case _:
+            assert_never(expression)
 
 
 def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:  # noqa: C901
@@ -61,6 +64,8 @@ def expressions_of(statement: ir.Statement) -> tuple[ir.Expression, ...]:  # noq
             return (subject, *(case.guard for case in cases if case.guard is not None))
         case ir.Try() | ir.Break() | ir.Continue() | ir.Define() | ir.Forget():
             return ()
+        case _:
+            assert_never(statement)
 
 
 def blocks_of(statement: ir.Statement) -> tuple[ir.Block, ...]:
@@ -102,13 +107,6 @@ def expressions(block: ir.Block) -> Iterator[ir.Expression]:
     for statement in statements(block):
         for expression in expressions_of(statement):
             yield from subexpressions(expression)
-
-
-def calls(block: ir.Block) -> Iterator[ir.Call]:
-    """Every call in a block, nested blocks included."""
-    for expression in expressions(block):
-        if isinstance(expression, ir.Call):
-            yield expression
 
 
 def nested_functions(block: ir.Block) -> Iterator[ir.Function]:

@@ -10,7 +10,7 @@ from kvlint.analysis.conclusions import Context, Reach
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.places import Place, places_of
 from kvlint.analysis.runs import run_once
-from kvlint.analysis.states import State
+from kvlint.analysis.states import Skip
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import starts_in, takes_in
 from kvlint.analysis.values import Causes, Item, Stored
@@ -91,25 +91,24 @@ def drops_of(worker: Worker, reach: Reach) -> tuple[Drop, ...]:
     """Every drop on the worker's paths, in source order of the place where it leaves."""
     outcome = run_once(worker.place, worker.subject, reach, worker.items)
     states = outcome.rounds if worker.items is None else (*outcome.ends, *outcome.rounds)
-    grouped: dict[tuple[ast.AST, ast.AST | None], list[State]] = {}
+    grouped: dict[tuple[ast.AST, ast.AST | None], list[tuple[Skip, Stored]]] = {}
     for state in states:
         skip = state.trace.skip
         if skip is None or not state.trace.taken or state.trace.handed:
             continue
         if worker.subject.is_live(state.stored):
-            grouped.setdefault((skip.at, skip.leave), []).append(state)
+            grouped.setdefault((skip.at, skip.leave), []).append((skip, state.stored))
     return tuple(sorted(_drops(worker, grouped), key=lambda drop: (drop.leave or drop.at).lineno))  # type: ignore[attr-defined]
 
 
-def _drops(worker: Worker, grouped: dict[tuple[ast.AST, ast.AST | None], list[State]]) -> Iterator[Drop]:
-    for (at, leave), states in grouped.items():
+def _drops(worker: Worker, grouped: dict[tuple[ast.AST, ast.AST | None], list[tuple[Skip, Stored]]]) -> Iterator[Drop]:
+    for (at, leave), skips in grouped.items():
         by_causes: dict[Causes, set[Stored]] = {}
-        skips = [state.trace.skip for state in states if state.trace.skip is not None]
-        for state in states:
-            if state.trace.skip is not None:
-                by_causes.setdefault(state.trace.skip.causes, set()).add(state.stored)
-        for causes, stored in by_causes.items():
-            yield Drop(worker, causes, at, leave, skips[0].frame, skips[0].taken, frozenset(stored))
+        for skip, stored in skips:
+            by_causes.setdefault(skip.causes, set()).add(stored)
+        first, _ = skips[0]
+        for causes, statuses in by_causes.items():
+            yield Drop(worker, causes, at, leave, first.frame, first.taken, frozenset(statuses))
 
 
 __all__ = ["Drop", "Item", "Worker", "drops_of", "workers_in"]

@@ -121,8 +121,10 @@ def _argument(writer: Writer, call: ast.Call, name: str) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(not each.arg for each in call.keywords):
+        return None  # the spread arguments may hold it
     index = [argument.arg for argument in parameters(writer.method.node)].index(name) - 1
-    if index < len(call.args) and not any(isinstance(argument, ast.Starred) for argument in call.args):
+    if index < len(call.args):
         return call.args[index]
     for argument, default in zip(
         reversed(writer.method.node.args.args), reversed(writer.method.node.args.defaults), strict=False
