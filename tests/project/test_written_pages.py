@@ -61,8 +61,10 @@ def test_ci_installs_what_readme_installs() -> None:
     assert wanted.replace("install -q", "install --quiet") in steps()
 
 
-def test_tests_come_last_in_ci() -> None:
-    assert steps()[-1] == one_liners()[1][-1].removeprefix(ENVIRONMENT)
+def test_tests_and_what_they_cover_come_last_in_ci() -> None:
+    *_, tests, covered = steps()
+    assert tests == one_liners()[1][-1].removeprefix(ENVIRONMENT)
+    assert covered.startswith("python -m coverage report ")
     subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=True)
 
 
