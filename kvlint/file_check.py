@@ -90,6 +90,9 @@ class FileCheck:
                     raise RuntimeError(f"{finding.code} reports in another file, {finding.location.path}")
             return self._silence(self.world.module(path).source, findings, rules, parsed=True)
         except UnreadableSource as failure:
+            if failure.path != path:
+                # What another file is like is no reason to give this one up.
+                return Outcome(path, failed=True, crash=Crash.of(path, failure))
             return self.unreadable(path, failure)
         except RecursionError:
             return self.unreadable(path, UnreadableSource(path, _TOO_DEEP))

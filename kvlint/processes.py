@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -41,10 +41,9 @@ _THRESHOLDS = (200_000, 10, 10)
 _check_one: Callable[[str], Outcome] | None = None
 
 
-def worth_starting(candidates: Sequence[tuple[str, int]], jobs: int | None) -> int:
-    """How many processes to use for candidates of these sizes in bytes, at most ``jobs``."""
-    share = sum(size for _, size in candidates) // _SMALLEST_SHARE
-    return max(1, min(_available(jobs), len(candidates), share))
+def worth_starting(number: int, size: int, jobs: int | None) -> int:
+    """How many processes to use for ``number`` candidates of ``size`` bytes together, at most ``jobs``."""
+    return max(1, min(_available(jobs), number, size // _SMALLEST_SHARE))
 
 
 def _available(jobs: int | None) -> int:
@@ -83,6 +82,7 @@ class Crew:
         self._keep = keep
         self._most = _available(jobs)
         self._added: list[tuple[str, int]] = []
+        self._size = 0
         self._waiting: list[tuple[int, str]] = []
         self._running = 0
         self._done: SimpleQueue[tuple[str, Future[Outcome]]] = SimpleQueue()
@@ -98,8 +98,9 @@ class Crew:
     def add(self, path: str, size: int) -> None:
         """Have the candidate at ``path``, of ``size`` bytes, checked."""
         self._added.append((path, size))
+        self._size += size
         heapq.heappush(self._waiting, (-size, path))
-        if self._pool is None and worth_starting(self._added, self._most) > 1:
+        if self._pool is None and worth_starting(len(self._added), self._size, self._most) > 1:
             self._pool = self._started()
         self._refill()
 

@@ -114,7 +114,7 @@ class Assigner(Caller):
         container = self.constant(container)
         match container:
             case Something(reaches=True) | Object():
-                return self._poisoned(state)
+                return state.poisoned()
             case Known() | Several() | Pairs():
                 state = self.forget_mutable(state, (value,))
                 return state if is_mutable(container) else state.doubted(self.in_worker)
@@ -133,11 +133,11 @@ class Assigner(Caller):
         if self.in_worker:
             return state
         if isinstance(holder, Object) and (holder.cls.lookup(name) or holder.cls.lookup("__setattr__")):
-            return self._poisoned(state)  # a property's setter
+            return state.poisoned()  # a property's setter
         if isinstance(holder, Object) and holder.path is not None:
             return self.shared((value,), state.holding(state.heap.set(holder.path + name, self._unaliased(value))))
         state = self.shared((value,), state)
-        return self._poisoned(state) if isinstance(holder, Something) and holder.reaches else state
+        return state.poisoned() if isinstance(holder, Something) and holder.reaches else state
 
     def _update(self, statement: ir.Update, state: State, frame: Frame) -> list[State]:
         ends = []

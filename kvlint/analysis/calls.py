@@ -231,7 +231,7 @@ class Caller(Inliner):
             self._may_write(value, everything, state, frame) for value in everything
         )
         if (callee.dotted in _UNSEEN or calls) and not self.in_worker:
-            return [(Something(undecided=True, reaches=True), self._poisoned(state))]
+            return [(Something(undecided=True, reaches=True), state.poisoned())]
         if not expression.spread and (not named or callee.dotted in {"max", "min"}):
             try:
                 folded = self._folded(callee.dotted, values)
@@ -310,7 +310,7 @@ class Caller(Inliner):
             if isinstance(attribute, Known) and isinstance(attribute.value, str):
                 return [(self.attribute_of(values[0], attribute.value, state), state)]
             return [(Something(undecided=True, reaches=carries(values[0])), state)]
-        return [(NONE, self._poisoned(state) if carries(values[0]) else state)]
+        return [(NONE, state.poisoned() if carries(values[0]) else state)]
 
     def _construct(
         self,

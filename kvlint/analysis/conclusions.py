@@ -10,7 +10,7 @@ from kvlint.analysis import ir, walk
 from kvlint.analysis.frames import After
 from kvlint.analysis.lower import lowered
 from kvlint.analysis.subject import Subject
-from kvlint.semantics.constants import _NotConstant, constant_of
+from kvlint.semantics.constants import NotConstant, constant_of
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Function, Module
 from kvlint.semantics.world import Symbol, World
@@ -255,7 +255,7 @@ class Reach:
         if dotted is None:
             return False
         value = constant_of(self._world, context.module, dotted)
-        return not isinstance(value, _NotConstant) and context.subject.is_live(value)
+        return not isinstance(value, NotConstant) and context.subject.is_live(value)
 
     def _call_concludes(self, call: ir.Call, context: Context) -> bool:
         match call.callee:

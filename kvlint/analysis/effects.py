@@ -219,7 +219,7 @@ class Effects(Evaluator):
                 if given or whole or told or unseen or self._is_hook_call(callee, name):
                     state = state.note(handed=True)
         elif not _is_bystander(expression) and self._reaches_status(callee, values):
-            state = self._poisoned(state)
+            state = state.poisoned()
         # Raised after the effect: a call that ought to conclude the room and fails has been tried.
         if not _never_raises(callee, name, values):
             self._may_raise(expression, state, frame)
@@ -253,10 +253,6 @@ class Effects(Evaluator):
         if name in LIST_CALLS and any(isinstance(value, Item) and not value.part for value in flat):
             return state.note(handed=True)
         return state
-
-    def _poisoned(self, state: State) -> State:
-        """The state after code that may have written the status."""
-        return state.poisoned()
 
     def _may_raise(self, expression: ir.Call, state: State, frame: Frame) -> None:
         if frame.raised is not None and not _is_bystander(expression):

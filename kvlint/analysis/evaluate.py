@@ -35,7 +35,7 @@ from kvlint.analysis.values import (
     computed_from,
     with_causes,
 )
-from kvlint.semantics.constants import ConstantDict, Member, _NotConstant, fold
+from kvlint.semantics.constants import ConstantDict, Member, NotConstant, fold
 from kvlint.semantics.hierarchy import ClassInfo
 
 
@@ -178,7 +178,7 @@ class Evaluator(Conditions):
         holder = None if changes else cls.value(name)
         if holder is not None:
             folded = fold(self.world, holder[0], holder[1])
-            if not isinstance(folded, _NotConstant) and folded is not None:
+            if not isinstance(folded, NotConstant) and folded is not None:
                 return Known(folded)
         if not self.in_worker and name in _aliases(cls, self.subject.attribute):
             return Something(undecided=True, reaches=True)

@@ -87,7 +87,7 @@ class Inliner(Effects):
         One that does not touch the status has left it alone even where not all that it does can be followed.
         """
         if function.is_generator:
-            return [(Something(), self._poisoned(state))]
+            return [(Something(), state.poisoned())]
         bound = self._bind(function, arguments, named, state, frame)
         if bound is None:
             self.raise_("TypeError", state, frame)
@@ -223,7 +223,7 @@ class Inliner(Effects):
             self.raise_("TypeError", state, frame)
             return []
         if bound is None or function.is_generator:
-            return [(Something(), self._poisoned(state))]
+            return [(Something(), state.poisoned())]
         inner = self._within(callee, env, frame)
         for name, value in bound.items():
             env = env.set(name, value)

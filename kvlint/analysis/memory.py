@@ -31,7 +31,7 @@ from kvlint.analysis.values import (
     computed_from,
     is_mutable,
 )
-from kvlint.semantics.constants import _NotConstant, constant_of
+from kvlint.semantics.constants import NotConstant, constant_of
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
@@ -58,7 +58,7 @@ class Memory(ABC):
         if not isinstance(value, Global) or value.dotted in _rebound(self.world, value.module):
             return value
         folded = constant_of(self.world, value.module, value.dotted)
-        return value if isinstance(folded, _NotConstant) else Known(folded, value.causes)
+        return value if isinstance(folded, NotConstant) else Known(folded, value.causes)
 
     def computed(self, values: Sequence[Value]) -> Something:
         """The result of an operation not followed: for a table, undecided unless something unrelated goes in."""

@@ -37,14 +37,14 @@ Scalar = None | bool | int | float | str | bytes | Member
 Constant = Scalar | tuple["Constant", ...] | frozenset["Constant"] | ConstantDict
 
 
-class _NotConstant:
+class NotConstant:
     """The type of NOT_CONSTANT."""
 
     def __repr__(self) -> str:
         return "NOT_CONSTANT"
 
 
-NOT_CONSTANT: Final = _NotConstant()
+NOT_CONSTANT: Final = NotConstant()
 _OPERATORS: Final = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__bool__", "__len__"})
 _MAX_DEPTH = 12
 
@@ -90,12 +90,12 @@ def _enum_info(owner: ClassInfo) -> EnumInfo | None:  # noqa: C901 - one arm a k
         for name, expression in entry.class_values.items():
             if name.startswith("_"):
                 continue
-            folded: Constant | _NotConstant
+            folded: Constant | NotConstant
             if is_enum and _is_auto(expression):
                 folded = name.lower() if "StrEnum" in bases else last + 1
             else:
                 folded = fold(owner.world, entry.module, expression)
-            if isinstance(folded, _NotConstant | frozenset | ConstantDict | Member):
+            if isinstance(folded, NotConstant | frozenset | ConstantDict | Member):
                 if is_enum:
                     continue
                 return None
@@ -124,7 +124,7 @@ def _is_auto(expression: ast.expr) -> bool:
     )
 
 
-def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_DEPTH) -> Constant | _NotConstant:  # noqa: C901 - one arm a kind
+def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_DEPTH) -> Constant | NotConstant:  # noqa: C901 - one arm a kind
     """The constant that ``expression`` is at module level, NOT_CONSTANT where that cannot be told."""
     if depth == 0:
         return NOT_CONSTANT
@@ -160,7 +160,7 @@ def fold(world: World, module: Module, expression: ast.expr, depth: int = _MAX_D
             return NOT_CONSTANT
 
 
-def constant_of(world: World, module: Module, dotted: str, depth: int = _MAX_DEPTH) -> Constant | _NotConstant:
+def constant_of(world: World, module: Module, dotted: str, depth: int = _MAX_DEPTH) -> Constant | NotConstant:
     """The module constant, class constant or enum member that a dotted name stands for in ``module``."""
     owner, _, attribute = dotted.rpartition(".")
     if owner:
@@ -209,13 +209,11 @@ def member_of(world: World, module: Module, dotted: str) -> tuple[EnumInfo, str]
     return (members, attribute) if members is not None and attribute in members.values else None
 
 
-def _fold_all(
-    world: World, module: Module, elements: list[ast.expr], depth: int
-) -> tuple[Constant, ...] | _NotConstant:
+def _fold_all(world: World, module: Module, elements: list[ast.expr], depth: int) -> tuple[Constant, ...] | NotConstant:
     folded: list[Constant] = []
     for element in elements:
         value = fold(world, module, element, depth - 1)
-        if isinstance(value, _NotConstant):
+        if isinstance(value, NotConstant):
             return NOT_CONSTANT
         folded.append(value)
     return tuple(folded)
@@ -223,17 +221,17 @@ def _fold_all(
 
 def _fold_dict(
     world: World, module: Module, keys: list[ast.expr | None], values: list[ast.expr], depth: int
-) -> ConstantDict | _NotConstant:
+) -> ConstantDict | NotConstant:
     named = [key for key in keys if key is not None]
     if len(named) != len(keys):  # ``**other``
         return NOT_CONSTANT
     first, second = _fold_all(world, module, named, depth), _fold_all(world, module, values, depth)
-    if isinstance(first, _NotConstant) or isinstance(second, _NotConstant):
+    if isinstance(first, NotConstant) or isinstance(second, NotConstant):
         return NOT_CONSTANT
     return ConstantDict(tuple(zip(first, second, strict=True)))
 
 
-def _fold_call(world: World, module: Module, call: ast.Call, depth: int) -> Constant | _NotConstant:
+def _fold_call(world: World, module: Module, call: ast.Call, depth: int) -> Constant | NotConstant:
     name = dotted_name(call.func)
     if name not in {"frozenset", "set", "tuple", "list"} or call.keywords or len(call.args) > 1:
         return NOT_CONSTANT

@@ -51,7 +51,6 @@ class Module:
         self.source = source
         self.names = names
         self.star_imports = star_imports
-        self._lines: list[str] | None = None
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -145,9 +144,7 @@ class Module:
         return Location(self.path, span)
 
     def _characters(self, line: int, byte_column: int) -> int:
-        if self._lines is None:
-            self._lines = self.source.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        text = self._lines[line - 1] if line <= len(self._lines) else ""
+        text = self.source.lines[line - 1] if line <= len(self.source.lines) else ""
         return byte_column if text.isascii() else len(text.encode()[:byte_column].decode(errors="ignore"))
 
 

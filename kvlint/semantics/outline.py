@@ -21,8 +21,10 @@ _QUOTED = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_TOP_LEVEL = re.compile(r"^[^\s#)\]}].*", re.MULTILINE)
+_TOP_LEVEL = re.compile(r"^\f*[^\s#)\]}].*", re.MULTILINE)
 _DEFINITION = re.compile(r"(?:async[ \t]+def|def|class)[ \t]+(\w+)")
+_IMPORT = re.compile(r"\bimport\b")
+_OUTER_IMPORT = re.compile(r"^(?:from|import)\b", re.MULTILINE)
 _INNER_IMPORT = re.compile(r"^[ \t]+(?:from\s+\S+\s+)?import\s+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.MULTILINE)
 
 
@@ -59,7 +61,13 @@ def definitions(text: str) -> tuple[Definition, ...]:
 
 def _statements(text: str) -> list[tuple[int, str]]:
     """Offset and first line of each top-level statement, of parts of some as well."""
-    quoted = [match.span() for match in _QUOTED.finditer(text) if "\n" in match[0]]
+    quoted: list[tuple[int, int]] = []
+    comments: set[int] = set()
+    for match in _QUOTED.finditer(text):
+        if match[0][0] == "#":
+            comments.add(match.end() + 1)  # where the next line starts
+        elif "\n" in match[0]:
+            quoted.append(match.span())
     quoted.reverse()
     found = []
     for match in _TOP_LEVEL.finditer(text):
@@ -67,16 +75,20 @@ def _statements(text: str) -> list[tuple[int, str]]:
         while quoted and quoted[-1][1] <= start:
             quoted.pop()
         inside = bool(quoted) and quoted[-1][0] < start
-        if not inside and not text.endswith("\\\n", 0, start):
-            found.append((start, match[0]))
+        continued = text.endswith("\\\n", 0, start) and start not in comments
+        if not inside and not continued:
+            found.append((start, match[0].lstrip("\f")))
     return found
 
 
-def inner_imports(text: str) -> tuple[str, ...]:
-    """The import statements of indented code."""
-    quoted = [match.span() for match in _QUOTED.finditer(text) if "\n" in match[0]]
-    return tuple(
-        match[0].strip()
-        for match in _INNER_IMPORT.finditer(text)
-        if not any(start < match.start() < end for start, end in quoted)
-    )
+def inner_imports(text: str) -> tuple[str, ...] | None:
+    """The import statements of indented code, None where there are some that lines do not tell."""
+    bare = _QUOTED.sub("", text).replace("\\\n", " ")
+    found = tuple(match[0].strip() for match in _INNER_IMPORT.finditer(bare))
+    outer = len(_OUTER_IMPORT.findall(bare))
+    return found if len(_IMPORT.findall(bare)) == outer + len(found) else None
+
+
+def seems_defined(text: str, name: str) -> bool:
+    """Whether a line at the margin looks like a definition of ``name``, wherever it may stand."""
+    return re.search(rf"^\f*(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b", text, re.MULTILINE) is not None

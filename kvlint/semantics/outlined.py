@@ -17,8 +17,9 @@ from kvlint.semantics.module import (
     imports_in,
     order_of,
     parse_module,
+    statements_in,
 )
-from kvlint.semantics.outline import Definition, definitions, inner_imports
+from kvlint.semantics.outline import Definition, definitions, inner_imports, seems_defined
 from kvlint.source.prefilter import is_candidate
 from kvlint.source.text import SourceText, UnreadableSource, parse, parse_piece
 
@@ -52,101 +53,117 @@ def _without(source: SourceText, found: tuple[Definition, ...]) -> str:
 class OutlinedModule(Module):
     """A module whose definitions are parsed when they are asked for, each once.
 
-    Should a piece not be what the outline took it for, the whole is parsed.
+    Should a piece not be what the outline took it for, the whole is parsed and
+    taken instead.  Of a text that is not Python as a whole, the pieces that are
+    can be had: the module is there for the sake of another one.
     """
 
     def __init__(self, source: SourceText, found: tuple[Definition, ...], rest: ast.Module) -> None:
-        bound, stars = bindings(rest.body)
-        self._found = found
+        self.bound, stars = bindings(rest.body)
+        self.found = found
         self._rest = rest
-        self._bound = bound
         self._starts = [definition.start for definition in found]
-        self._parsed: dict[Definition, ast.stmt] = {}
+        self._parsed: dict[Definition, ast.stmt | None] = {}
         self._orders: dict[ast.AST, Order] = {}
-        super().__init__(source.path, source, _Names(self, bound, found), stars)
+        super().__init__(source.path, source, _Names(self), stars)
 
     @cached_property
     def tree(self) -> ast.Module:
-        """The whole tree; asking for it parses all."""
-        body = [*self._rest.body, *(self.definition(each) for each in self._found)]
+        """The tree of all that can be parsed; asking for it parses it."""
+        definitions = [self.definition(each) for each in self.found]
+        body = [*self._rest.body, *(statement for statement in definitions if statement is not None)]
         return ast.Module(body=sorted(body, key=first_line), type_ignores=[])
 
-    def definition(self, wanted: Definition) -> ast.stmt:
-        """The syntax tree of one definition; raises UnreadableSource."""
+    def definition(self, wanted: Definition) -> ast.stmt | None:
+        """The syntax tree of one definition, None where it cannot be had."""
         if wanted not in self._parsed:
             piece = "\n" * (wanted.start - 1) + "\n".join(self.source.lines[wanted.start - 1 : wanted.end - 1]) + "\n"
             statements = _parsed(self.source, piece)
-            if len(statements) != 1 or getattr(statements[0], "name", None) != wanted.name:
-                self._parse_whole()
-            else:
-                self._parsed[wanted] = statements[0]
+            is_it = len(statements) == 1 and getattr(statements[0], "name", None) == wanted.name
+            self._parsed[wanted] = statements[0] if is_it else self._from_whole(wanted)
         return self._parsed[wanted]
 
-    def _parse_whole(self) -> None:
-        """Take the definitions from the whole tree after all; raises UnreadableSource."""
-        by_name: dict[str, list[ast.stmt]] = {}
-        for statement in parse(self.source).body:
-            by_name.setdefault(getattr(statement, "name", ""), []).append(statement)
-        for each in self._found:
-            there = [statement for statement in by_name.get(each.name, ()) if first_line(statement) == each.start]
-            if not there:
-                raise UnreadableSource(self.path, f"cannot be told apart: {each.name}", each.start)
-            self._parsed.setdefault(each, there[0])
+    def _from_whole(self, wanted: Definition) -> ast.stmt | None:
+        self.take_whole()
+        here = (each for each in self._rest.body if first_line(each) == wanted.start)
+        return next((each for each in here if getattr(each, "name", None) == wanted.name), None)
+
+    def take_whole(self) -> None:
+        """Give the outline up for the tree of the whole, if it has one."""
+        try:
+            self._rest = parse(self.source)
+        except UnreadableSource:
+            return
+        self.bound, self.star_imports = bindings(self._rest.body)
+        self.found, self._starts = (), []
 
     def top_level(self, node: ast.AST) -> ast.stmt | None:
         """The top-level definition around (or at) ``node``, None for what stands outside of any."""
-        line = getattr(node, "lineno", 0)
+        found = self._definition_at(getattr(node, "lineno", 0))
+        return None if found is None else self.definition(found)
+
+    def _definition_at(self, line: int) -> Definition | None:
         index = bisect_right(self._starts, line) - 1
-        if index < 0 or line >= self._found[index].end:
-            return None
-        return self.definition(self._found[index])
+        return self.found[index] if index >= 0 and line < self.found[index].end else None
 
     def _statements_at(self, line: int) -> list[ast.stmt]:
-        index = bisect_right(self._starts, line) - 1
-        if index >= 0 and line < self._found[index].end:
-            return [self.definition(self._found[index])]
-        return [each for each in self._rest.body if each.lineno <= line <= (each.end_lineno or each.lineno)]
+        found = self._definition_at(line)
+        if found is None:
+            return [each for each in self._rest.body if each.lineno <= line <= (each.end_lineno or each.lineno)]
+        statement = self.definition(found)
+        return [] if statement is None else [statement]
 
     def _order_around(self, node: ast.AST) -> Order:
-        around = self.top_level(node) or self._rest
-        if around not in self._orders:
-            self._orders[around] = order_of(around)
-        return self._orders[around]
+        # The pieces come last: nodes of theirs may be about still after the outline was given up.
+        for tree in (self.top_level(node), self._rest, *self._parsed.values()):
+            if tree is not None and node in self._order_of(tree).extents:
+                return self._order_of(tree)
+        raise KeyError(node)
+
+    def _order_of(self, tree: ast.AST) -> Order:
+        if tree not in self._orders:
+            self._orders[tree] = order_of(tree)
+        return self._orders[tree]
 
     @cached_property
     def _local_imports(self) -> dict[str, ImportedName]:
         # The texts of the imports are enough: their functions need not be parsed.
-        statements = [each for text in inner_imports(self.source.text) for each in _parsed(self.source, text)]
-        return imports_in(statements)
+        texts = inner_imports(self.source.text)
+        statements = [_parsed(self.source, text) for text in texts or ()]
+        if texts is None or not all(statements):
+            return imports_in(statements_in(self.tree.body))
+        return imports_in(each for found in statements for each in found)
 
 
 class _Names(Mapping[str, Binding]):
     """The names of an outlined module, their definitions parsed on demand; one that cannot be parsed is not there."""
 
-    def __init__(self, module: OutlinedModule, bound: Mapping[str, Binding], found: tuple[Definition, ...]) -> None:
+    def __init__(self, module: OutlinedModule) -> None:
         self._module = module
-        self._bound = bound
-        self._found = {definition.name: definition for definition in found}
 
     def __getitem__(self, name: str) -> Binding:
-        definition = self._found.get(name)
+        definition = self._definitions.get(name)
         if definition is None:
-            return self._bound[name]
-        other = self._bound.get(name)
+            if name not in self._module.bound and self._module.found and seems_defined(self._module.source.text, name):
+                self._module.take_whole()
+            return self._module.bound[name]
+        other = self._module.bound.get(name)
         if other is not None and getattr(other, "lineno", 0) > definition.start:
             return other
-        try:
-            node = self._module.definition(definition)
-        except UnreadableSource as failure:
-            raise KeyError(name) from failure
-        assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        node = self._module.definition(definition)
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            raise KeyError(name)
         return node
 
+    @property
+    def _definitions(self) -> dict[str, Definition]:
+        return {definition.name: definition for definition in self._module.found}
+
     def __iter__(self) -> Iterator[str]:
-        return iter({**self._bound, **self._found})
+        return iter({**self._module.bound, **self._definitions})
 
     def __len__(self) -> int:
-        return len({**self._bound, **self._found})
+        return len({**self._module.bound, **self._definitions})
 
 
 def _parsed(source: SourceText, piece: str) -> list[ast.stmt]:

@@ -91,7 +91,59 @@ def test_odd_text() -> None:
 
 
 def test_imports_of_indented_code() -> None:
-    assert [text.split()[1] for text in inner_imports(ODD)] == ["inner", "pkg.mod", "fast"]
+    assert [text.split()[1] for text in inner_imports(ODD) or ()] == ["inner", "pkg.mod", "fast"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(): import abc\n",
+        "def f():\n    x = 1; import abc\n",
+        "def f():\n    if x: import abc\n",
+        "def f():\n    from a import (  # one) of them\n        abc,\n    )\n",
+        "def f():\n    from a import abc; x = 1\n",
+        "def f():\n    from a \\\n        import abc\n",
+        "def f():\n    'import nothing'  # import this\n    import abc\n",
+    ],
+)
+def test_no_local_import_is_missed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, whole = outlined_module(text + "def g(): pass\n", monkeypatch), parse_module(source_of(text))
+    assert isinstance(module, OutlinedModule)
+    assert module.local_import("abc") == whole.local_import("abc") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    pass\n# C:\\dir\\\nclass B:\n    pass\n",
+        "class A:\n    pass\n\f\nclass B:\n    pass\n",
+        "class A:\n    pass\n\fclass B:\n    pass\n",
+    ],
+)
+def test_no_definition_is_missed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(found.name, found.start) for found in definitions(text)] == expected(text)
+    assert isinstance(outlined_module(text, monkeypatch).names["B"], ast.ClassDef)
+
+
+def test_a_definition_that_the_outline_missed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class A:\n    pass\nclass B:\n    pass\n"
+    monkeypatch.setattr(outlined, "definitions", lambda text: (Definition("A", 1, 5),))
+    module = outlined_module(text, monkeypatch)
+    assert isinstance(module.names["B"], ast.ClassDef)
+    function = module.names["A"]
+    assert isinstance(function, ast.ClassDef)
+    assert module.nodes_of(function)
+    assert module.names.get("C") is None
+
+
+def test_nodes_of_a_piece_after_the_outline_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def f():\n    pass\ndef g():\n    pass\n"
+    monkeypatch.setattr(outlined, "definitions", lambda text: (Definition("f", 1, 3), Definition("h", 3, 5)))
+    module = outlined_module(text, monkeypatch)
+    function = module.names["f"]
+    assert isinstance(function, ast.FunctionDef)
+    assert module.names.get("h") is None
+    assert [type(node) for node in module.body_of(function)] == [ast.Pass]
 
 
 def outlined_module(text: str, monkeypatch: pytest.MonkeyPatch) -> Module:
@@ -154,8 +206,7 @@ def test_an_error_matters_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) ->
     module = outlined_module("def f():\n    return (\n\n\ndef g():\n    pass\n", monkeypatch)
     assert module.names.get("f") is None
     assert isinstance(module.names["g"], ast.FunctionDef)
-    with pytest.raises(UnreadableSource):
-        _ = module.tree
+    assert [getattr(statement, "name", None) for statement in module.tree.body] == ["g"]
 
 
 def test_an_error_between_definitions(monkeypatch: pytest.MonkeyPatch) -> None:

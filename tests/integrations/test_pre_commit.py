@@ -16,7 +16,7 @@ WORKER = FIXTURES / "kvl002_skip_without_terminal_write" / "bad.py"
 PACKAGE = FIXTURES / "kvl001_non_terminal_write_after_failed" / "cross_file_override"
 
 #: What the hook repository must hold for pip to build the package.
-BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "kvlint")
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "fixes", "kvlint")
 
 # What pip prints when no package index answered.
 UNREACHABLE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "ReadTimeoutError", "ProxyError")
