@@ -199,11 +199,9 @@ def member_of(world: World, module: Module, dotted: str) -> tuple[EnumInfo, str]
     """The enum and member name that ``dotted`` (``KVPoll.Failed``, ``base.KVPoll.Failed``) names in ``module``."""
     owner, _, attribute = dotted.rpartition(".")
     if not owner:
-        target = world.resolve(module, dotted)
-        alias = dotted_name(target.node) if isinstance(target, Symbol) and isinstance(target.node, ast.expr) else None
-        if isinstance(target, Symbol) and alias is not None and "." in alias:
-            return member_of(world, target.module, alias)
-        return None
+        home, bound = world.bound(module, dotted)
+        alias = dotted_name(bound) if isinstance(bound, ast.expr) else None
+        return member_of(world, home, alias) if alias is not None and alias != dotted else None
     holder = resolve_class(world, module, owner)
     members = enum_info(holder) if holder is not None else None
     return (members, attribute) if members is not None and attribute in members.values else None

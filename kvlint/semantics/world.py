@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kvlint.config import Config
 from kvlint.semantics.disk import FOLDER, Asked, Disk
-from kvlint.semantics.module import Function, ImportedName, Module
+from kvlint.semantics.module import Binding, Function, ImportedName, Module
 from kvlint.semantics.outlined import load_module
 from kvlint.source.text import UnreadableSource, decode, read_bytes
 
@@ -132,6 +132,18 @@ class World:
             self._asking = self._asked.setdefault(module.path, Asked())
             known = self._resolved[key] = self._resolve(module, dotted, _MAX_HOPS)
         return known
+
+    def bound(self, module: Module, name: str) -> tuple[Module, Binding | None]:
+        """What ``name`` is bound to in ``module`` itself or where it was imported from, aliases not followed."""
+        for _ in range(_MAX_HOPS):
+            binding = module.names.get(name) or module.local_import(name)
+            if not isinstance(binding, ImportedName) or binding.name is None:
+                return module, binding
+            source = self._load(module, binding.module, binding.level)
+            if source is None or source.module is None:
+                break
+            module, name = source.module, binding.name
+        return module, None
 
     def _resolve(self, module: Module, dotted: str, hops: int) -> Resolved:
         head, _, rest = dotted.partition(".")

@@ -130,6 +130,18 @@ def test_writes_of_a_worker(case: str, tmp_path: Path) -> None:
     check(STATUSES + WRITER + WORKER + indented(EXPOSED[case], 12), tmp_path)
 
 
+def test_a_member_by_another_name(tmp_path: Path) -> None:
+    (tmp_path / "names.py").write_text("from backend import Poll\n\nSENDING = Poll.Transferring\n")
+    source = "from names import SENDING\n\n" + STATUSES.replace(
+        "class Manager", "QUEUED = Poll.Waiting\n\n\nclass Manager"
+    )
+    body = """
+        self.update_status(room, QUEUED)  # expect: KVL001
+        self.update_status(room, SENDING)  # expect: KVL001
+        """
+    check(source + WRITER + WORKER + indented(body, 12), tmp_path)
+
+
 WRITERS = {
     "second name of the table": """
         def open(self, room):
