@@ -78,7 +78,8 @@ def _write(made: Made, entries: dict[str, ReleaseEntry]) -> None:
         path.unlink(missing_ok=True)
     else:
         path.write_bytes(made.patch)
-    print(f"{entry.title}: {len(entry.files)} files, closed {list(entry.closed)}, remaining {list(entry.remaining)}")
+    told = f"{len(entry.files)} files, closed {list(entry.closed)}, remaining {list(entry.remaining)}"
+    print(f"{entry.title}: {told}" + (f", no patch for {list(entry.insufficient)}" if entry.insufficient else ""))
 
 
 if __name__ == "__main__":
