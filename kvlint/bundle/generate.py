@@ -74,7 +74,9 @@ def _insufficient(run: FixRun) -> dict[str, tuple[str, ...]]:
     for finding in run.report.findings:
         if finding.code in CLEARED:
             path, line = finding.location.path, finding.location.span.line
-            places.setdefault(finding.code, []).append((path, line_before(patches.get(path, FilePatch(path, ())), line)))
+            if path in patches:
+                line = line_before(patches[path], line)
+            places.setdefault(finding.code, []).append((path, line))
     return {code: tuple(f"{path}:{line}" for path, line in sorted(found)) for code, found in sorted(places.items())}
 
 

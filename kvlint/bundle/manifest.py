@@ -5,8 +5,8 @@ The file's format is version 1:
 - ``[[release]]``: ``package``, ``version``; ``patch`` is the file beside the manifest, left out where there is none;
   ``fixes`` are the names of the edits, ``closed`` the codes that the patch takes away wholly, ``remaining`` those that
   it leaves findings of, or, where there is no patch, those that the release has.  A release without either is not
-  affected.  ``insufficient`` is why there is no patch: a code of `kvlint.bundle.CLEARED`, and the places in the released files
-  (``path:line``) whose finding the safe fixes leave.
+  affected.  ``insufficient`` is why there is no patch: a code of `kvlint.bundle.CLEARED`, and the places in the
+  released files (``path:line``) whose finding the safe fixes leave.
 - ``[[release.file]]``: ``path`` below the folder that holds the package, ``before`` and ``after`` the SHA-256 of its
   bytes, ``closed`` the findings that go, by code.
 - ``[[release.writer]]``: a status writer that the patch mends, ``name`` and ``path``, and its transition table

@@ -81,7 +81,7 @@ def backward(patch: FilePatch, after: bytes) -> bytes:
 
 
 def line_before(patch: FilePatch, line: int) -> int:
-    """The line of the unpatched file that is ``line`` of the patched one; of an inserted line, the one in front of it."""
+    """The line of the unpatched file that is ``line`` of the patched one; for an inserted line, the one before it."""
     grown = 0
     for insertion in patch.insertions:
         if line <= insertion.after + grown:
