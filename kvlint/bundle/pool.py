@@ -92,7 +92,7 @@ def _side_by_side(
     try:
         for one in chosen:
             try:
-                waiting[pool.submit(_interruptible, work, releases, *one)] = one
+                waiting[pool.submit(_interruptible, work, releases, one[0], one[1])] = one
             except BrokenProcessPool:
                 lost.append(one)
         while waiting:
