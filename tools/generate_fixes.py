@@ -79,7 +79,8 @@ def _write(made: Made, entries: dict[str, ReleaseEntry]) -> None:
     else:
         path.write_bytes(made.patch)
     told = f"{len(entry.files)} files, closed {list(entry.closed)}, remaining {list(entry.remaining)}"
-    print(f"{entry.title}: {told}" + (f", no patch for {list(entry.insufficient)}" if entry.insufficient else ""))
+    why = f"; no patch, as findings of {', '.join(entry.insufficient)} are left" if entry.insufficient else ""
+    print(f"{entry.title}: {told}{why}")
 
 
 if __name__ == "__main__":
