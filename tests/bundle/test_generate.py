@@ -20,7 +20,7 @@ from kvlint.bundle.manifest import NAME, load, render
 from kvlint.bundle.patches import forward, parse
 from kvlint.bundle.verify import differences
 from kvlint.config import Config
-from kvlint.fix_run import FixRun
+from kvlint.fix_run import FixRun, fix_targets
 
 from .samples import AFFECTED, BYPASSED_LINES, BYPASSING, FolderReleases, mended, sdist
 
@@ -109,7 +109,7 @@ def test_a_release_for_which_the_safe_fixes_are_not_enough(releases: FolderRelea
 
 
 def test_a_release_of_which_nothing_can_be_fixed(releases: FolderReleases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generate, "fix_targets", partial(fix_nothing, generate.fix_targets))
+    monkeypatch.setattr(generate, "fix_targets", partial(fix_nothing, fix_targets))
     made = make(releases, "kvdemo", "1.0")
     assert made.patch is None
     assert list(made.entry.insufficient) == ["KVL001", "KVL002", "KVL004"]
