@@ -96,7 +96,7 @@ class Bench:
             return
         chosen = self.files if self.options.full else self.files[::SAMPLE]
         flags = ["--isolated", "--exit-zero", "--quiet", "--quiet"]
-        cache = {"KVLINT_NO_CACHE": "", "KVLINT_CACHE_DIR": str(self.scratch / "flake8")}
+        cache = {"KVLINT_NO_CACHE": "", "KVLINT_CACHE": str(self.scratch / "flake8")}
         commands = {
             "flake8": _python(str(BENCH / "flake8_alone.py"), *flags, *chosen),
             "flake8 with kvlint, cold": _python("-m", "flake8", *flags, *chosen, environment={"KVLINT_NO_CACHE": "1"}),

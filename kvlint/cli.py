@@ -11,6 +11,7 @@ from kvlint.commands.cache import cache
 from kvlint.commands.check import check
 from kvlint.commands.demo import demo
 from kvlint.commands.fix import fix
+from kvlint.commands.guard import run_guarded
 from kvlint.commands.inspect import inspect
 from kvlint.commands.patch import patch
 from kvlint.commands.rule import rule
@@ -50,4 +51,4 @@ for _command in (check, fix, inspect, rule, audit, patch, demo, cache):
 
 def main() -> None:
     """The console script."""
-    cli(prog_name="kvlint")
+    run_guarded(lambda: cli(prog_name="kvlint"))

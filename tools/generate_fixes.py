@@ -78,7 +78,9 @@ def _write(made: Made, entries: dict[str, ReleaseEntry]) -> None:
         path.unlink(missing_ok=True)
     else:
         path.write_bytes(made.patch)
-    print(f"{entry.title}: {len(entry.files)} files, closed {list(entry.closed)}, remaining {list(entry.remaining)}")
+    told = f"{len(entry.files)} files, closed {list(entry.closed)}, remaining {list(entry.remaining)}"
+    why = f"; no patch, as findings of {', '.join(entry.insufficient)} are left" if entry.insufficient else ""
+    print(f"{entry.title}: {told}{why}")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,9 @@ from kvlint.config import Config, KvlintError
 #: The rules whose findings decide about a release.
 JUDGED = ("KVL001", "KVL002", "KVL003", "KVL004", "KVL005")
 
+#: The rules of which a patched release has no finding; a release that the safe fixes do not get there has no patch.
+CLEARED = ("KVL001", "KVL002", "KVL004")
+
 
 class BundleError(KvlintError):
     """A release that cannot be had or used: what was wrong, where, and what to do."""

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvlint.bundle import BundleError
+from kvlint.cache.location import FOLDER_VARIABLE, caches_folder
 
 _SCRATCH = "download-"
 _STALE_SECONDS = 24 * 3600
@@ -40,13 +41,11 @@ class Archive:
 
 
 def cache_folder() -> Path:
-    """``$KVLINT_CACHE``, else ``kvlint`` in ``$XDG_CACHE_HOME`` or ``~/.cache``; made when first written to."""
-    if configured := os.environ.get("KVLINT_CACHE"):
-        return Path(configured).expanduser().absolute()
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification has relative paths ignored.
-    home = Path(shared) if os.path.isabs(shared) else Path("~/.cache").expanduser()
-    return home / "kvlint"
+    """The folder of kvlint's caches, made when first written to; raises BundleError where there is no place for it."""
+    folder = caches_folder(os.environ)
+    if folder is None:
+        raise BundleError(f"there is no home folder to keep archives in; name a folder with ${FOLDER_VARIABLE}")
+    return Path(folder)
 
 
 def sha256_of(path: Path) -> str:
@@ -138,5 +137,5 @@ def _explained(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise BundleError(
             f"the cache {folder} cannot be written: {error.strerror or error}; free some space there, or set "
-            "KVLINT_CACHE to another folder"
+            f"{FOLDER_VARIABLE} to another folder"
         ) from error

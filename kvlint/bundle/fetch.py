@@ -78,5 +78,5 @@ class IndexReleases:
 
 
 def configured_releases() -> IndexReleases:
-    """The releases of the user's index, in the user's cache."""
+    """The releases of the user's index, in the user's cache; raises BundleError where there is no place for one."""
     return IndexReleases(cache_folder())

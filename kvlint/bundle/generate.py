@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kvlint.bundle import BundleError, released_config
+from kvlint.bundle import CLEARED, BundleError, released_config
 from kvlint.bundle.fetch import Releases
 from kvlint.bundle.manifest import FileEntry, ReleaseEntry, WriterEntry
-from kvlint.bundle.patches import FilePatch, difference, forward, parse, render
+from kvlint.bundle.patches import FilePatch, difference, forward, line_before, parse, render
 from kvlint.bundle.survey import targets_below
 from kvlint.bundle.trees import Tree, unpacked
 from kvlint.config import Config
@@ -30,7 +30,7 @@ _FILE_HEADER = "File: {path}\nSHA-256 before: {before}\nSHA-256 after:  {after}\
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The entry of a release and the bytes of its patch, None where there is nothing to mend."""
+    """The entry of a release and the bytes of its patch, None where nothing is to be mended or not enough can be."""
 
     entry: ReleaseEntry
     patch: bytes | None
@@ -53,17 +53,31 @@ def made_of(tree: Tree, package: str, version: str) -> Made:
     found = findings_or_raise(check_targets(targets, config, jobs=1))
     run = fix_targets(targets, config, unsafe=False, write=False, jobs=1)
     before, after = _by_file(found), _by_file(run.report.findings)
-    left = Counter(finding.code for finding in run.report.findings)
-    gone = Counter(finding.code for finding in found) - left
+    present, left = {finding.code for finding in found}, {finding.code for finding in run.report.findings}
+    if not run.changes or not left.isdisjoint(CLEARED):
+        bare = ReleaseEntry(
+            package=package, version=version, remaining=tuple(sorted(present)), insufficient=_insufficient(run)
+        )
+        return Made(bare, None)
     entry = ReleaseEntry(
-        package=package,
-        version=version,
-        closed=tuple(sorted(code for code in gone if not left[code])),
-        remaining=tuple(sorted(left)),
+        package=package, version=version, closed=tuple(sorted(present - left)), remaining=tuple(sorted(left))
     )
-    if not run.changes:
-        return Made(entry, None)
     return _described(entry, run, before, after, config)
+
+
+def _insufficient(run: FixRun) -> dict[str, tuple[str, ...]]:
+    """Where the safe fixes leave what a patch has to close, in lines of the released files."""
+    patches = {
+        fixed.display: difference(fixed.display, fixed.change.before, fixed.change.after) for fixed in run.changes
+    }
+    places: dict[str, list[tuple[str, int]]] = {}
+    for finding in run.report.findings:
+        if finding.code in CLEARED:
+            path, line = finding.location.path, finding.location.span.line
+            if path in patches:
+                line = line_before(patches[path], line)
+            places.setdefault(finding.code, []).append((path, line))
+    return {code: tuple(f"{path}:{line}" for path, line in sorted(found)) for code, found in sorted(places.items())}
 
 
 def _described(

@@ -2,9 +2,11 @@
 
 The file's format is version 1:
 
-- ``[[release]]``: ``package``, ``version``; ``patch`` is the file beside the manifest, left out where nothing is to be
-  mended; ``fixes`` are the names of the edits, ``closed`` the codes that the patch takes away wholly, ``remaining``
-  those that it leaves findings of.  A release without either is not affected.
+- ``[[release]]``: ``package``, ``version``; ``patch`` is the file beside the manifest, left out where there is none;
+  ``fixes`` are the names of the edits, ``closed`` the codes that the patch takes away wholly, ``remaining`` those that
+  it leaves findings of, or, where there is no patch, those that the release has.  A release without either is not
+  affected.  ``insufficient`` is why there is no patch: a code of `kvlint.bundle.CLEARED`, and the places in the
+  released files (``path:line``) whose finding the safe fixes leave.
 - ``[[release.file]]``: ``path`` below the folder that holds the package, ``before`` and ``after`` the SHA-256 of its
   bytes, ``closed`` the findings that go, by code.
 - ``[[release.writer]]``: a status writer that the patch mends, ``name`` and ``path``, and its transition table
@@ -78,6 +80,7 @@ class ReleaseEntry(_Entry, frozen=True, rename={"files": "file", "writers": "wri
     fixes: tuple[str, ...] = ()
     closed: tuple[Code, ...] = ()
     remaining: tuple[Code, ...] = ()
+    insufficient: dict[Code, tuple[str, ...]] = {}
     files: tuple[FileEntry, ...] = ()
     writers: tuple[WriterEntry, ...] = ()
     results: tuple[ResultEntry, ...] = ()
@@ -106,6 +109,21 @@ class Manifest(_Entry, frozen=True, rename={"releases": "release"}):
             if entry.package == name and version_of(entry.version) == wanted:
                 return entry
         return None
+
+    def clean_since(self, entry: ReleaseEntry) -> str | None:
+        """The version after ``entry`` from which on no release of the package is affected; None where there is none.
+
+        Pre-releases do not count, as an installer does not choose them.
+        """
+        here, since = Version(entry.version), None
+        for other in sorted(self.releases, key=lambda other: Version(other.version), reverse=True):
+            version = Version(other.version)
+            if other.package != entry.package or version.is_prerelease:
+                continue
+            if version <= here or other.affected:
+                break
+            since = other.version
+        return since
 
 
 def bundle_folder() -> Path:
@@ -169,14 +187,18 @@ def _contradiction(entry: ReleaseEntry) -> str | None:
         return f"the package is to be written {canonicalize_name(entry.package)!r}"
     if (entry.patch is None) != (not entry.files):
         return "a patch without files, or files without a patch"
+    if entry.insufficient and entry.patch is not None:
+        return "a patch, and a reason why there is none"
+    if not {*entry.insufficient} <= {*entry.remaining}:
+        return "a code that the fixes leave is not among those that remain"
     return None
 
 
 def _lines(entry: ReleaseEntry) -> Iterator[str]:
     yield from ("", "[[release]]")
-    for key in ("package", "version", "patch", "fixes", "closed", "remaining"):
+    for key in ("package", "version", "patch", "fixes", "closed", "remaining", "insufficient"):
         value = getattr(entry, key)
-        if value is not None and value != ():
+        if value is not None and value not in ((), {}):
             yield f"{key} = {_value(value)}"
     for key, tables in (("file", entry.files), ("writer", entry.writers), ("result", entry.results)):
         for table in tables:

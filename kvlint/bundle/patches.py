@@ -80,6 +80,18 @@ def backward(patch: FilePatch, after: bytes) -> bytes:
     return b"".join((*pieces, *new[done:]))
 
 
+def line_before(patch: FilePatch, line: int) -> int:
+    """The line of the unpatched file that is ``line`` of the patched one; for an inserted line, the one before it."""
+    grown = 0
+    for insertion in patch.insertions:
+        if line <= insertion.after + grown:
+            break
+        if line <= insertion.after + grown + len(insertion.lines):
+            return max(1, insertion.after)
+        grown += len(insertion.lines)
+    return line - grown
+
+
 def render(header: str, patches: Sequence[FilePatch]) -> bytes:
     """A patch file: ``header``, which every patch program skips, and the diffs."""
     return header.encode() + b"".join(piece for patch in patches for piece in _rendered(patch))

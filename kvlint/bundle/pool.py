@@ -55,45 +55,87 @@ def processors() -> int:
 def _in_processes(
     work: Work[Result], releases: Releases, chosen: Sequence[tuple[str, str]], workers: int
 ) -> Iterator[Result | Failure | None]:
-    """Outcomes as they come, and None now and then while there is nothing new."""
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    """Outcomes as they come, and None now and then while there is nothing new.
+
+    A process that dies takes the pool with it, and nobody knows which of the
+    releases at work was too much; each gets a process of its own, and the
+    machine to itself, before it is given up.
+    """
+    lost: list[tuple[str, str]] = []
+    yield from _side_by_side(work, releases, chosen, workers, lost)
+    for one in lost:
+        dead: list[tuple[str, str]] = [one] if len(chosen) == 1 else []
+        if not dead:
+            yield from _side_by_side(work, releases, [one], 1, dead)
+        for name, version in dead:
+            why = "its process died although no other ran beside it; memory may have run out"
+            yield Failure(f"{name}=={version}", f"{name}=={version}: {why}")
+
+
+def _side_by_side(
+    work: Work[Result],
+    releases: Releases,
+    chosen: Sequence[tuple[str, str]],
+    workers: int,
+    lost: list[tuple[str, str]],
+) -> Iterator[Result | Failure | None]:
+    """As `_in_processes`; releases without an outcome, because a process died, are added to ``lost``."""
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     # Imported before the fork, the analysis is there in every worker at no cost.
     import kvlint.analysis.facts  # noqa: F401
 
-    pool = ProcessPoolExecutor(workers, get_context("fork" if _FORKS else "spawn"), _ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, get_context("fork" if _FORKS else "spawn"), _prepare)
+    waiting: dict[Future[Result | Failure], tuple[str, str]] = {}
     try:
-        waiting = {pool.submit(_interruptible, work, releases, one[0], one[1]): one for one in chosen}
+        for one in chosen:
+            try:
+                waiting[pool.submit(_interruptible, work, releases, one[0], one[1])] = one
+            except BrokenProcessPool:
+                lost.append(one)
         while waiting:
             ready, _ = wait(waiting, _TICK_SECONDS, FIRST_COMPLETED)
             for future in ready:
-                name, version = waiting.pop(future)
+                one = waiting.pop(future)
                 try:
                     yield future.result()
                 except BrokenProcessPool:
-                    why = "its process died; run again with fewer --jobs if memory ran out"
-                    yield Failure(f"{name}=={version}", f"{name}=={version}: {why}")
+                    lost.append(one)
             if not ready:
                 yield None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
+def _prepare() -> None:
+    """Set a process up: Ctrl-C is for the one at work, and the pool ends all where one of them died."""
+    _ignore_interrupts()
+    signal.signal(signal.SIGTERM, _exit)
+
+
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _exit(*_: object) -> None:
+    sys.exit(1)
+
+
 def _interruptible(work: Work[Result], releases: Releases, name: str, version: str) -> Result | Failure:
-    """Run ``work``; Ctrl-C ends it and its pip, and what it had unpacked goes."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Run ``work``; whatever ends it ends its pip, too, and what it had unpacked goes."""
     try:
-        return _attempt(work, releases, name, version)
-    except KeyboardInterrupt:
-        return Failure(f"{name}=={version}", f"{name}=={version}: interrupted")
-    finally:
-        _ignore_interrupts()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return _attempt(work, releases, name, version)
+        except KeyboardInterrupt:
+            return Failure(f"{name}=={version}", f"{name}=={version}: interrupted")
+        finally:
+            _ignore_interrupts()
+    except SystemExit:
+        # The pool waits for this process to end and takes no answer any more.
+        os._exit(1)
 
 
 def _attempt(work: Work[Result], releases: Releases, name: str, version: str) -> Result | Failure:

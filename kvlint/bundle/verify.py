@@ -63,10 +63,14 @@ def differences(made: Made, manifest: Manifest, folder: Path) -> Iterator[str]:
     except OSError as error:
         raise BundleError(f"{path}: cannot be read: {error.strerror or error}") from error
     if shipped != made.patch:
-        yield f"{entry.title}: {_told(path.name, shipped, made.patch)}"
+        yield f"{entry.title}: {_told(path.name, shipped, made)}"
 
 
-def _told(name: str, shipped: bytes | None, made: bytes | None) -> str:
+def _told(name: str, shipped: bytes | None, made: Made) -> str:
     if shipped is None:
         return f"{name} is missing"
-    return f"{name} differs" if made is not None else f"{name} is there, but nothing is to be mended"
+    if made.patch is not None:
+        return f"{name} differs"
+    if made.entry.insufficient:
+        return f"{name} is there, but the safe fixes are not enough for this release"
+    return f"{name} is there, but nothing is to be mended"

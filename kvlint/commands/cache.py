@@ -42,7 +42,5 @@ def _required(cache_dir: str | None) -> str:
 
     folder = chosen_folder(cache_dir)
     if folder is None:
-        raise KvlintError(
-            "there is no home folder to keep results in; name a folder with --cache-dir or $KVLINT_CACHE_DIR"
-        )
+        raise KvlintError("there is no home folder to keep results in; name a folder with --cache-dir or $KVLINT_CACHE")
     return folder

@@ -19,18 +19,18 @@ cache_option = click.option(
     "--cache-dir",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Keep results in DIR.  [default: $KVLINT_CACHE_DIR, else a folder among the user's caches]",
+    help="Keep results in DIR.  [default: results in $KVLINT_CACHE, else among the user's caches]",
 )
 
 
 def chosen_folder(cache_dir: str | None) -> str | None:
     """The folder that the option or else the environment names; None where the user has no place for caches."""
-    from kvlint.cache.location import cache_folder
+    from kvlint.cache.location import results_folder
 
     if cache_dir == "":
         # To `abspath` that is the current folder, to whoever quoted an unset variable a mistake.
         raise click.UsageError("--cache-dir: an empty path was given; `.` is the current folder")
-    return cache_folder(os.environ) if cache_dir is None else os.path.abspath(cache_dir)
+    return results_folder(os.environ) if cache_dir is None else os.path.abspath(cache_dir)
 
 
 @contextlib.contextmanager

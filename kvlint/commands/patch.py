@@ -41,11 +41,14 @@ def patch() -> None:
     """Generated patches with the safe fixes for released packages, which need no checkout and no analysis."""
 
 
-@patch.command("list", short_help="List the releases that have a patch.")
-@click.option("--all", "everything", is_flag=True, help="List releases that need none, too.")
+@patch.command("list", short_help="List the affected releases and their patches.")
+@click.option("--all", "everything", is_flag=True, help="List releases that are not affected, too.")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="[default: text]")
 def list_(everything: bool, output_format: str) -> None:
-    """List the releases that have a patch: files that it changes, codes that it closes, codes that remain."""
+    """List the affected releases: files that the patch changes, codes that it closes, codes that remain.
+
+    A release has no patch where the safe fixes leave findings of KVL001, KVL002 or KVL004.
+    """
     from kvlint.bundle.manifest import load
 
     entries = [entry for entry in load().releases if everything or entry.affected]
@@ -55,13 +58,22 @@ def list_(everything: bool, output_format: str) -> None:
 @patch.command(short_help="Print a release's patch.")
 @click.argument("release", metavar="RELEASE")
 @click.option("--output-format", type=click.Choice(("text", "json")), default="text", help="[default: text]")
-def show(release: str, output_format: str) -> None:
-    """Print the patch of RELEASE (`sglang==0.5.14`, or `0.5.14`) as it is; as JSON, what the manifest says of it."""
+@click.pass_context
+def show(ctx: click.Context, /, *, release: str, output_format: str) -> None:
+    """Print the patch of RELEASE (`sglang==0.5.14`, or `0.5.14`) as it is; as JSON, what the manifest says of it.
+
+    Exits with 0 if there is a patch or none is needed, 1 if the safe fixes are not enough for the release, 2 if the
+    command failed.
+    """
     from kvlint.bundle.manifest import load
 
-    entry = _entry(load(), release)
+    manifest = load()
+    entry = _entry(manifest, release)
     if output_format == "json":
         emit(_as_json([entry]))
+    elif entry.insufficient:
+        say(f"error: {_not_enough(manifest, entry)}")
+        ctx.exit(1)
     elif entry.patch is None:
         say(_needs_none(entry))
     else:
@@ -80,11 +92,13 @@ def apply(
 ) -> None:
     """Patch the package in the folder PATH, or an installed one; a file that is not the released one is refused.
 
+    So is a release of which the safe fixes leave findings of KVL001, KVL002 or KVL004: `kvlint patch list` names them.
+
     The original is kept beside each file (conn.py.kvlint-orig). RECORD, the installer's list of digests, is left as
     it is, so that tools which compare files with it report the change.
 
-    Exits with 0 if the patch is on or none is needed, 1 if the files are not the released ones, 2 if the command
-    or the system failed.
+    Exits with 0 if the patch is on or none is needed, 1 if the files are not the released ones or the safe fixes are
+    not enough for the release, 2 if the command or the system failed.
     """
     from kvlint.bundle.installation import State
     from kvlint.bundle.installation import apply as put_on
@@ -152,10 +166,15 @@ def _change(
 ) -> int:
     from kvlint.bundle.choice import Unknown
     from kvlint.bundle.installation import Refused
+    from kvlint.bundle.manifest import load
 
+    manifest = load()
     try:
-        choice = _chosen(path, installed, release)
+        choice = _chosen(manifest, path, installed, release)
         entry = choice.entry
+        if entry.insufficient and ending:
+            say(f"error: {_not_enough(manifest, entry)}")
+            return 1
         if entry.patch is None:
             text = f"{_needs_none(entry)}\n"
         else:
@@ -169,17 +188,16 @@ def _change(
     return 0
 
 
-def _chosen(path: str | None, installed: str | None, release: str | None) -> Choice:
+def _chosen(manifest: Manifest, path: str | None, installed: str | None, release: str | None) -> Choice:
     from kvlint.bundle.choice import of_folder, of_installed
-    from kvlint.bundle.manifest import load
 
     if (path is None) == (installed is None):
         raise click.UsageError("give either the folder that holds the package or --installed NAME")
     if path is not None:
-        return of_folder(load(), path, release)
+        return of_folder(manifest, path, release)
     if release is not None:
         raise click.UsageError("--release says what PATH holds; of an installed distribution its version is known")
-    return of_installed(load(), str(installed))
+    return of_installed(manifest, str(installed))
 
 
 def _entry(manifest: Manifest, text: str) -> ReleaseEntry:
@@ -214,6 +232,8 @@ def _line(entry: ReleaseEntry) -> str:
 def _effect(entry: ReleaseEntry) -> str:
     if not entry.affected:
         return "needs no patch"
+    if entry.patch is None:
+        return _why_none(entry)
     closes = f"closes {', '.join(entry.closed)}" if entry.closed else "closes no code wholly"
     return closes + (f"; leaves findings of {', '.join(entry.remaining)}" if entry.remaining else "")
 
@@ -221,7 +241,21 @@ def _effect(entry: ReleaseEntry) -> str:
 def _needs_none(entry: ReleaseEntry) -> str:
     if not entry.affected:
         return f"{entry.title}: nothing found by kvlint's rules, so no patch is needed"
-    return f"{entry.title}: no safe fix mends {', '.join(entry.remaining)}, so there is no patch"
+    return f"{entry.title}: {_why_none(entry)}"
+
+
+def _why_none(entry: ReleaseEntry) -> str:
+    """Why an affected release has no patch."""
+    if entry.insufficient:
+        return f"no patch: the safe fixes leave findings of {', '.join(entry.insufficient)}"
+    return f"no patch: no safe fix mends {', '.join(entry.remaining)}"
+
+
+def _not_enough(manifest: Manifest, entry: ReleaseEntry) -> str:
+    left = "; ".join(f"{code} remains at {', '.join(places)}" for code, places in entry.insufficient.items())
+    since = manifest.clean_since(entry)
+    advice = f"upgrade to {since} or later, or run" if since is not None else "run"
+    return f"the safe fixes are not enough for {entry.title} ({left}): {advice} `kvlint fix` and mend the rest by hand"
 
 
 def _told(found: Iterable[Found], words: _Words) -> str:

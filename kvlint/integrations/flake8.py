@@ -104,11 +104,11 @@ def _file_check(config_file: str | None) -> FileCheck:
 @cache
 def _results(config_file: str | None) -> Results | None:
     """What earlier runs of flake8 or of the command found."""
-    from kvlint.cache.location import cache_folder, is_off
+    from kvlint.cache.location import is_off, results_folder
     from kvlint.cache.results import Results
     from kvlint.cache.store import CacheUnusable
 
-    folder = None if is_off(os.environ) else cache_folder(os.environ)
+    folder = None if is_off(os.environ) else results_folder(os.environ)
     if folder is None:
         return None
     try:

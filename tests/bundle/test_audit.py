@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 from click.testing import Result
 from packaging.version import Version
 
-from kvlint.bundle import fetch, manifest, pool
+from kvlint.bundle import manifest
 from kvlint.bundle.audit import Installed, Run
 from kvlint.bundle.requirements import parse
 from kvlint.report import audit_json
-from kvlint.report.audit_model import Audit, Failure
+from kvlint.report.audit_model import Audit
 from kvlint.source.display import Target
 
 from .samples import AFFECTED, FolderReleases, sdist
@@ -237,36 +236,3 @@ def test_progress_is_told(releases: FolderReleases) -> None:
     audited(releases, "kvdemo>1", jobs=1, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (2, 2)
     assert seen == sorted(seen)
-
-
-# -- processes ---------------------------------------------------------------
-
-
-def die(releases: fetch.Releases, name: str, version: str) -> str:
-    signal.raise_signal(signal.SIGKILL)
-    return ""
-
-
-def interrupt(releases: fetch.Releases, name: str, version: str) -> str:
-    signal.raise_signal(signal.SIGINT)
-    return ""
-
-
-def lose(releases: fetch.Releases, name: str, version: str) -> str:
-    raise OSError(28, "No space left on device", "/tmp/x")
-
-
-@pytest.mark.parametrize(
-    ("work", "said"),
-    [(die, "its process died"), (interrupt, "interrupted"), (lose, r"No space left on device \(/tmp/x\)")],
-)
-def test_work_that_does_not_end_well(work: pool.Work[str], said: str, releases: FolderReleases) -> None:
-    (outcome,) = pool.each(work, releases, [("p", "1")], progress=lambda done, total: None)
-    assert isinstance(outcome, Failure)
-    assert outcome.requirement == "p==1"
-    with pytest.raises(AssertionError, match=said):
-        raise AssertionError(outcome.message)
-
-
-def test_nothing_to_do(releases: FolderReleases) -> None:
-    assert list(pool.each(lose, releases, [])) == []

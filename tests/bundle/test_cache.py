@@ -13,6 +13,7 @@ import pytest
 
 from kvlint.bundle import BundleError
 from kvlint.bundle.cache import Cache, cache_folder
+from kvlint.cache.location import results_folder
 
 
 def put(cache: Cache, name: str = "p", version: str = "1.0", data: bytes = b"wheel") -> str:
@@ -119,20 +120,18 @@ def test_runs_side_by_side(cache: Cache) -> None:
     assert json.loads(note.read_bytes())["file"] == "p-1.0-py3-none-any.whl"
 
 
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({"KVLINT_CACHE": "/x/y"}, "/x/y"),
-        ({"KVLINT_CACHE": "~/y"}, "/home/me/y"),
-        ({"XDG_CACHE_HOME": "/x"}, "/x/kvlint"),
-        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/kvlint"),
-        ({}, "/home/me/.cache/kvlint"),
-    ],
-)
-def test_where_it_is(variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
+@pytest.mark.parametrize("variables", [{"KVLINT_CACHE": "/x/y"}, {"XDG_CACHE_HOME": "/x"}, {}])
+def test_it_lies_beside_that_of_results(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KVLINT_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert cache_folder() == Path(expected)
+    assert str(cache_folder() / "results") == results_folder(os.environ)
+
+
+def test_without_a_home_there_is_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KVLINT_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(BundleError, match=r"no home folder.*\$KVLINT_CACHE"):
+        cache_folder()

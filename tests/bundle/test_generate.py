@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 import kvlint
+from kvlint import engine
 from kvlint.bundle import BundleError, generate, manifest
 from kvlint.bundle.generate import Made, make
 from kvlint.bundle.manifest import NAME, load, render
 from kvlint.bundle.patches import forward, parse
 from kvlint.bundle.verify import differences
 from kvlint.config import Config
+from kvlint.fix_run import FixRun, fix_targets
 
-from .samples import AFFECTED, FolderReleases, mended, sdist
+from .samples import AFFECTED, BYPASSED_LINES, BYPASSING, FolderReleases, mended, sdist
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -95,6 +99,29 @@ def test_a_release_that_no_safe_fix_mends(releases: FolderReleases, tmp_path: Pa
     assert made.entry.affected
 
 
+def test_a_release_for_which_the_safe_fixes_are_not_enough(releases: FolderReleases) -> None:
+    releases.add("kvdemo", "3.0", BYPASSING)
+    made = make(releases, "kvdemo", "3.0")
+    assert made.patch is None
+    assert made.entry.insufficient == {"KVL001": tuple(f"{BACKEND}:{line}" for line in BYPASSED_LINES)}
+    assert made.entry.remaining == ("KVL001", "KVL002", "KVL003", "KVL004")
+    assert (made.entry.patch, made.entry.closed, made.entry.fixes, made.entry.files) == (None, (), (), ())
+
+
+def test_a_release_of_which_nothing_can_be_fixed(releases: FolderReleases, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "fix_targets", partial(fix_nothing, fix_targets))
+    made = make(releases, "kvdemo", "1.0")
+    assert made.patch is None
+    assert list(made.entry.insufficient) == ["KVL001", "KVL002", "KVL004"]
+    assert made.entry.insufficient["KVL004"] == (f"{BASE}:65",)
+
+
+def fix_nothing(fix: Callable[..., FixRun], targets: object, config: Config, **options: object) -> FixRun:
+    run = fix(targets, config, **options)
+    report = engine.check_targets(targets, config, jobs=1)  # type: ignore[arg-type]
+    return dataclasses.replace(run, changes=(), report=report)
+
+
 def test_a_source_distribution_has_other_paths(releases: FolderReleases) -> None:
     sdist(
         releases.folder / "kvdemo/4.0/kvdemo-4.0.tar.gz",
@@ -148,6 +175,19 @@ def test_verify_tells_a_patch_that_is_missing_and_one_too_many(run: Callable[...
     (bundle / "kvdemo-1.0.patch").rename(bundle / "kvdemo-2.0.patch")
     assert run("patch", "verify").stdout == (
         "kvdemo 1.0: kvdemo-1.0.patch is missing\nkvdemo 2.0: kvdemo-2.0.patch is there, but nothing is to be mended\n"
+    )
+
+
+def test_verify_of_a_release_without_patch(run: Callable[..., Result], bundle: Path, releases: FolderReleases) -> None:
+    releases.add("kvdemo", "3.0", BYPASSING)
+    entries = [*load(bundle).releases, make(releases, "kvdemo", "3.0").entry]
+    (bundle / NAME).write_text(render(entries), encoding="utf-8")
+    assert (run("patch", "verify").exit_code, run("patch", "verify").stdout) == (0, "")
+    (bundle / "kvdemo-3.0.patch").write_bytes((bundle / "kvdemo-1.0.patch").read_bytes())
+    done = run("patch", "verify", "3.0")
+    assert done.exit_code == 1
+    assert done.stdout == (
+        "kvdemo 3.0: kvdemo-3.0.patch is there, but the safe fixes are not enough for this release\n"
     )
 
 

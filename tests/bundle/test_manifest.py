@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from kvlint.bundle import BundleError, manifest
-from kvlint.bundle.manifest import FileEntry, ReleaseEntry, ResultEntry, WriterEntry, load, render
+from kvlint.bundle.manifest import FileEntry, Manifest, ReleaseEntry, ResultEntry, WriterEntry, load, render
 
 ENTRY = ReleaseEntry(
     package="kvdemo",
@@ -30,6 +30,12 @@ ENTRY = ReleaseEntry(
     ),
 )
 CLEAN = ReleaseEntry(package="kvdemo", version="1.9")
+STUCK = ReleaseEntry(
+    package="kvdemo",
+    version="1.8",
+    remaining=("KVL001", "KVL004"),
+    insufficient={"KVL001": ("kvdemo/a.py:7", "kvdemo/b.py:8")},
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -41,6 +47,45 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     found = load(written(tmp_path, render([ENTRY, CLEAN])))
     assert found.releases == (CLEAN, ENTRY)
     assert render(found.releases) == render([ENTRY, CLEAN])
+
+
+def test_why_there_is_no_patch_is_written_and_read(tmp_path: Path) -> None:
+    text = render([STUCK])
+    assert 'insufficient = { KVL001 = ["kvdemo/a.py:7", "kvdemo/b.py:8"] }\n' in text
+    assert load(written(tmp_path, text)).releases == (STUCK,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (replace(ENTRY, insufficient={"KVL003": ("kvdemo/a.py:1",)}), "a patch, and a reason why there is none"),
+        (replace(STUCK, remaining=("KVL004",)), "not among those that remain"),
+        (replace(STUCK, insufficient={"E501": ()}), "matching regex"),
+    ],
+)
+def test_reasons_that_cannot_be(entry: ReleaseEntry, said: str, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=said):
+        load(written(tmp_path, render([entry])))
+
+
+@pytest.mark.parametrize(
+    ("clean", "affected", "expected"),
+    [
+        (("2.0", "2.1"), ("1.9",), "2.0"),
+        (("2.0", "2.2"), ("2.1",), "2.2"),
+        (("2.0rc1", "2.1"), ("2.0",), "2.1"),
+        (("1.7", "2.0rc1"), (), None),
+        (("2.0",), ("2.1",), None),
+        (("2.0",), ("2.1rc1",), "2.0"),
+    ],
+)
+def test_from_where_on_no_release_is_affected(
+    clean: tuple[str, ...], affected: tuple[str, ...], expected: str | None
+) -> None:
+    others = [ReleaseEntry(package="kvdemo", version=version) for version in clean]
+    others += [replace(STUCK, version=version) for version in affected]
+    known = Manifest(format=1, releases=(STUCK, *others, ReleaseEntry(package="other", version="3"), STUCK))
+    assert known.clean_since(STUCK) == expected
 
 
 def test_a_release_is_found_however_it_is_spelled(tmp_path: Path) -> None:

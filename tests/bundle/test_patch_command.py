@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from kvlint.bundle import manifest
 from kvlint.bundle.generate import Made, make
-from kvlint.bundle.manifest import NAME, ReleaseEntry, render
+from kvlint.bundle.manifest import NAME, ReleaseEntry, load, render
 from kvlint.cli import cli
 
-from .samples import AFFECTED, FolderReleases, mended
+from .samples import AFFECTED, BYPASSED_LINES, BYPASSING, FolderReleases, mended
 
 BASE, BACKEND = "kvdemo/base.py", "kvdemo/backend.py"
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle of 1.0, of 1.1 with another base, of 2.0, which needs nothing, and of 2.1, which nothing mends."""
+    """A bundle: 1.0, 1.1 with another base, 1.2 with stores that nothing mends, 2.0 and 3.0, both clean, and 2.1."""
     source = FolderReleases(tmp_path_factory.mktemp("index"))
     source.add("kvdemo", "1.0", AFFECTED)
     source.add("kvdemo", "1.1", {name: text + b"# 1.1\n" * (name == BASE) for name, text in AFFECTED.items()})
@@ -36,6 +36,9 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entries[1] = replace(entries[1], remaining=("KVL005",))
     entries.append(ReleaseEntry(package="kvdemo", version="2.0"))
     entries.append(ReleaseEntry(package="kvdemo", version="2.1", remaining=("KVL005",)))
+    entries.append(ReleaseEntry(package="kvdemo", version="3.0"))
+    source.add("kvdemo", "1.2", BYPASSING)
+    entries.append(make(source, "kvdemo", "1.2").entry)
     (folder / NAME).write_text(render(entries), encoding="utf-8")
     return folder
 
@@ -78,14 +81,17 @@ def test_list(patch: Run) -> None:
     assert patch("list").stdout.splitlines() == [
         "kvdemo 1.0             2 files   closes KVL001, KVL002, KVL003, KVL004",
         "kvdemo 1.1             2 files   closes KVL001, KVL002, KVL003, KVL004; leaves findings of KVL005",
-        "kvdemo 2.1             0 files   closes no code wholly; leaves findings of KVL005",
+        "kvdemo 1.2             0 files   no patch: the safe fixes leave findings of KVL001",
+        "kvdemo 2.1             0 files   no patch: no safe fix mends KVL005",
     ]
-    assert patch("list", "--all").stdout.splitlines()[2] == "kvdemo 2.0             0 files   needs no patch"
+    assert patch("list", "--all").stdout.splitlines()[3] == "kvdemo 2.0             0 files   needs no patch"
 
 
 def test_list_as_json(patch: Run) -> None:
     listed = json.loads(patch("list", "--all", "--output-format", "json").stdout)
-    assert [entry["version"] for entry in listed] == ["1.0", "1.1", "2.0", "2.1"]
+    assert [entry["version"] for entry in listed] == ["1.0", "1.1", "1.2", "2.0", "2.1", "3.0"]
+    assert listed[2]["insufficient"] == {"KVL001": [f"{BACKEND}:{line}" for line in BYPASSED_LINES]}
+    assert listed[2]["patch"] is None
     assert listed[0]["file"][0]["path"] == BACKEND
 
 
@@ -95,11 +101,43 @@ def test_show(patch: Run, bundle: Path) -> None:
     assert json.loads(patch("show", "1.1", "--output-format", "json").stdout)[0]["remaining"] == ["KVL005"]
     assert "nothing found by kvlint's rules" in patch("show", "2.0").stderr
     assert "no safe fix mends KVL005" in patch("show", "2.1").stderr
+    assert patch("show", "2.1").exit_code == 0
+
+
+NOT_ENOUGH = (
+    f"error: the safe fixes are not enough for kvdemo 1.2 (KVL001 remains at {BACKEND}:62, {BACKEND}:74): "
+    "upgrade to 3.0 or later, or run `kvlint fix` and mend the rest by hand\n"
+)
+
+
+def test_a_release_for_which_the_safe_fixes_are_not_enough(patch: Run, site: Path) -> None:
+    (site / BACKEND).write_bytes(BYPASSING[BACKEND])
+    assert patch("show", "1.2", "--output-format", "json").exit_code == 0
+    for arguments in (("show", "1.2"), ("apply", "site", "--release", "1.2"), ("apply", "-q", "site", "--release=1.2")):
+        done = patch(*arguments)
+        assert (done.exit_code, done.stdout, done.stderr) == (1, "", NOT_ENOUGH)
+    assert patch("apply", "site").exit_code == 1
+    installed(site, "1.2")
+    assert patch("apply", "site", "--dry-run").stderr == NOT_ENOUGH
+    assert sorted(path.name for path in (site / "kvdemo").iterdir()) == sorted(Path(name).name for name in AFFECTED)
+    assert {name: (site / name).read_bytes() for name in AFFECTED} == BYPASSING
+    done = patch("revert", "site")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == "kvdemo 1.2: no patch: the safe fixes leave findings of KVL001\n"
+
+
+def test_where_no_release_is_known_to_be_clean(
+    patch: Run, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [entry for entry in load(bundle).releases if entry.version != "3.0"]
+    (tmp_path / NAME).write_text(render(entries), encoding="utf-8")
+    monkeypatch.setattr(manifest, "bundle_folder", lambda: tmp_path)
+    assert patch("show", "1.2").stderr.endswith(f"{BACKEND}:74): run `kvlint fix` and mend the rest by hand\n")
 
 
 def test_show_of_what_is_not_there(patch: Run) -> None:
     assert (done := patch("show", "7")).exit_code == 2
-    assert "it knows 1.0 to 2.1 of kvdemo" in done.stderr
+    assert "it knows 1.0 to 3.0 of kvdemo" in done.stderr
     assert "see `kvlint patch list --all`" in patch("show", "other==1").stderr
 
 
@@ -164,12 +202,12 @@ def test_a_release_that_needs_nothing(patch: Run, site: Path, monkeypatch: pytes
 
 
 def test_a_release_that_the_bundle_does_not_know(patch: Run, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed(site, "3.0")
+    installed(site, "4.0")
     monkeypatch.syspath_prepend(str(site))
     for target in (("--installed", "kvdemo"), ("site",)):
         done = patch("apply", *target)
         assert (done.exit_code, done.stdout) == (1, "")
-        assert "does not know kvdemo 3.0 (it knows 1.0 to 2.1); run `kvlint fix`" in done.stderr
+        assert "does not know kvdemo 4.0 (it knows 1.0 to 3.0); run `kvlint fix`" in done.stderr
 
 
 def test_files_of_no_release(patch: Run, site: Path) -> None:

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlint.bundle.patches import FilePatch, Insertion, PatchError, backward, difference, forward, parse, render
+from kvlint.bundle.patches import (
+    FilePatch,
+    Insertion,
+    PatchError,
+    backward,
+    difference,
+    forward,
+    line_before,
+    parse,
+    render,
+)
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"\n", b"+c\n", b"\r\n", b"--- a/x\n", b"\xff\n"]), max_size=12)
 
@@ -29,6 +39,11 @@ def test_insertions_lead_there_and_back(old: list[bytes], new: st.DataObject) ->
     ) - len(old)
     if patch.insertions:
         assert parse("x.patch", render("head\n\n", [patch])) == (patch,)
+    numbered = [b"%d\n" % number for number, _ in enumerate(old, start=1)]
+    lines = forward(patch, b"".join(numbered)).splitlines(keepends=True)
+    places = [line_before(patch, number) for number, _ in enumerate(lines, start=1)]
+    assert places == sorted(places)
+    assert all(numbered[place - 1] == line for line, place in zip(lines, places, strict=True) if line in numbered)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +64,12 @@ def test_the_matcher_s_long_runs_do_not_hide_insertions() -> None:
     before, after = b"x\na\nb\nc\ny\n", b"x\ny\na\nb\nc\nx\na\nb\nc\ny\n"
     patch = difference("p/a.py", before, after)
     assert forward(patch, before) == after
+
+
+def test_where_a_line_was() -> None:
+    patch = FilePatch("p/a.py", (Insertion(0, (b"x\n",)), Insertion(2, (b"y\n", b"z\n"))))
+    assert [line_before(patch, line) for line in range(1, 7)] == [1, 1, 2, 2, 2, 3]
+    assert line_before(FilePatch("p/a.py", ()), 7) == 7
 
 
 PATCH = render("head\n", [FilePatch("p/a.py", (Insertion(1, (b"x\n", b"y\n")), Insertion(3, (b"z\n",))))])

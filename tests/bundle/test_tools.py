@@ -10,7 +10,7 @@ import pytest
 
 from kvlint.bundle.manifest import load, render
 
-from .samples import AFFECTED, FolderReleases
+from .samples import AFFECTED, BYPASSING, FolderReleases
 
 TOOLS = Path(__file__).parent.parent.parent / "tools"
 
@@ -59,6 +59,18 @@ def test_measured_results_are_kept_for_the_same_files(
     releases.add("kvdemo", "1.0", clean)
     assert fixes["main"]([]) == 0
     assert sorted(path.name for path in manifest.parent.iterdir()) == ["manifest.toml"]
+
+
+def test_a_patch_that_is_no_longer_enough_goes(
+    fixes: dict[str, Any], releases: FolderReleases, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fixes["main"](["1.0"]) == 0
+    releases.add("kvdemo", "1.0", BYPASSING)
+    assert fixes["main"](["--check"]) == 1
+    assert fixes["main"]([]) == 0
+    assert "no patch, as findings of KVL001 are left" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "fixes").iterdir()) == ["manifest.toml"]
+    assert fixes["main"](["--check"]) == 0
 
 
 def test_a_release_that_cannot_be_had(fixes: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in ("KVLINT_NO_CACHE", "KVLINT_CACHE_DIR", "XDG_CACHE_HOME"):
+    for name in ("KVLINT_NO_CACHE", "KVLINT_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -53,9 +53,9 @@ def test_the_same_bytes_with_and_without(output_format: str, jobs: str, monkeypa
 
 def test_the_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     kvlint("check", "--cache-dir", "../a")
-    monkeypatch.setenv("KVLINT_CACHE_DIR", "../b")
+    monkeypatch.setenv("KVLINT_CACHE", "../b")
     kvlint("check")
-    assert kept("../a") == kept("../b") != []
+    assert kept("../a") == kept("../b/results") != []
     assert kept() == []
 
 
@@ -94,7 +94,7 @@ def test_the_project_itself_can_be_named_and_stays_what_it_was() -> None:
 
 
 def test_any_other_that_cannot_be_used_only_costs_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KVLINT_CACHE_DIR", os.path.abspath("base.py"))
+    monkeypatch.setenv("KVLINT_CACHE", os.path.abspath("base.py"))
     assert kvlint("check", "--quiet").stderr == ""
     assert "no results are kept: " in kvlint("check", "--verbose").stderr
 
@@ -169,7 +169,7 @@ def test_flake8_and_the_command_share_results(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("fresh_plugin")
-@pytest.mark.parametrize("variable", ["KVLINT_NO_CACHE", "KVLINT_CACHE_DIR"])
+@pytest.mark.parametrize("variable", ["KVLINT_NO_CACHE", "KVLINT_CACHE"])
 def test_flake8_without_results(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, os.path.abspath("base.py"))
     assert by_flake8("plain_backend.py")

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kvlint.cache.location import cache_folder, is_off
+from kvlint.cache.location import caches_folder, is_off, results_folder
 
 
 @pytest.mark.parametrize(
@@ -18,22 +18,26 @@ from kvlint.cache.location import cache_folder, is_off
         ({"XDG_CACHE_HOME": "/x"}, "darwin", "/x/kvlint/results"),
         ({"XDG_CACHE_HOME": "x"}, "linux", "/home/u/.cache/kvlint/results"),
         ({"XDG_CACHE_HOME": ""}, "linux", "/home/u/.cache/kvlint/results"),
-        ({"KVLINT_CACHE_DIR": "/y", "XDG_CACHE_HOME": "/x"}, "linux", "/y"),
-        ({"KVLINT_CACHE_DIR": ""}, "linux", "/home/u/.cache/kvlint/results"),
+        ({"KVLINT_CACHE": "/y", "XDG_CACHE_HOME": "/x"}, "linux", "/y/results"),
+        ({"KVLINT_CACHE": "/y"}, "darwin", "/y/results"),
+        ({"KVLINT_CACHE": "~/y"}, "linux", "/home/u/y/results"),
+        ({"KVLINT_CACHE": ""}, "linux", "/home/u/.cache/kvlint/results"),
     ],
 )
 def test_the_folder(environment: dict[str, str], platform: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/u")
-    assert cache_folder(environment, platform) == expected
+    assert results_folder(environment, platform) == expected
+    assert caches_folder(environment, platform) == os.path.dirname(expected)
 
 
 def test_a_relative_folder_is_that_below_the_current_one() -> None:
-    assert cache_folder({"KVLINT_CACHE_DIR": "y"}) == os.path.join(os.getcwd(), "y")
+    assert caches_folder({"KVLINT_CACHE": "y"}) == os.path.join(os.getcwd(), "y")
 
 
 def test_without_a_home_there_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert cache_folder({}) is None
+    assert caches_folder({}) is None
+    assert results_folder({}) is None
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("0", False), ("", False), (None, False)])

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaging.version import Version
 
+from kvlint.bundle import CLEARED
 from kvlint.bundle.manifest import ReleaseEntry, load, render
 from kvlint.bundle.patches import parse
 
@@ -55,10 +55,17 @@ def test_a_patched_writer_keeps_its_terminal_statuses(entry: ReleaseEntry) -> No
         assert writer.before != writer.after
 
 
-def test_what_the_patches_leave_is_known() -> None:
-    """Releases whose patch leaves findings that a safe fix mends elsewhere: stores that no writer can stop."""
-    left = [Version(entry.version) for entry in PATCHED if {"KVL001", "KVL002", "KVL004"} & set(entry.remaining)]
-    assert max(left) == Version("0.4.6.post3")
+def test_a_patched_release_is_clean() -> None:
+    assert [entry.title for entry in PATCHED if not set(CLEARED).isdisjoint(entry.remaining)] == []
+
+
+def test_an_affected_release_without_patch_says_why() -> None:
+    """Early releases have stores that bypass the writer, which no safe fix mends."""
+    stuck = [entry for entry in RELEASES if entry.affected and entry.patch is None]
+    assert [(entry.version, list(entry.insufficient)) for entry in stuck] == [
+        (version, ["KVL001"]) for version in ("0.4.5.post3", "0.4.6", "0.4.6.post1", "0.4.6.post2", "0.4.6.post3")
+    ]
+    assert {load(FIXES).clean_since(entry) for entry in stuck} == {"0.5.20"}
 
 
 def test_the_page_has_every_release() -> None:

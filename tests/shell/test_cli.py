@@ -312,6 +312,7 @@ def test_inspect(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         "kvlint.report.inspect.render",
         lambda items, name, colour: f"{name}: {[item.display for item in items]}\n" if items else "",
     )
+    monkeypatch.setattr("kvlint.report.inspect_build.file_model", lambda facts, display, names: None)
     write("a.py", CANDIDATE)
     write("b.py", CANDIDATE + "(")
     result = kvlint("inspect", "--verbose")

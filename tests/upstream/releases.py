@@ -1,7 +1,7 @@
 """Fetch released SGLang wheels, check them against their pins, and unpack their Python files.
 
-Owns the cache (``$KVLINT_CACHE``, else ``~/.cache/kvlint``).  What a release
-contains is the business of the tests; nothing here imports a downloaded file.
+Owns the folder ``upstream`` among kvlint's caches.  What a release contains is
+the business of the tests; nothing here imports a downloaded file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from kvlint.cache.location import caches_folder
 
 PINS = Path(__file__).with_name("releases.toml")
 PACKAGE = "sglang"
@@ -76,9 +78,9 @@ def load_pins() -> dict[str, Pin]:
 
 def cache_root() -> Path:
     """The folder under which releases are kept, made on first use."""
-    configured = os.environ.get("KVLINT_CACHE")
-    root = Path(configured) if configured else Path.home() / ".cache" / "kvlint"
-    root = root.expanduser().resolve() / "upstream"
+    folder = caches_folder(os.environ)
+    assert folder is not None, "there is no home folder; set KVLINT_CACHE"
+    root = Path(folder).resolve() / "upstream"
     root.mkdir(parents=True, exist_ok=True)
     return root
 
