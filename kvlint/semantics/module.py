@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -112,10 +111,12 @@ class Module:
     def statements_calling(self, name: str) -> list[ast.stmt]:
         """The top-level statements in whose text something like a call of ``name`` stands."""
         text, found = self.source.text, dict[int, None]()
-        line = position = 0
-        for match in re.finditer(rf"\b(?<!class )(?<!def ){re.escape(name)}[ \t]*\(", text):
-            line, position = line + text.count("\n", position, match.start()), match.start()
-            found[line + 1] = None
+        line, position, start = 1, 0, text.find(f"{name}(")
+        while start >= 0:
+            if not (text[start - 1 : start].isidentifier() or text.endswith(("class ", "def "), 0, start)):
+                line, position = line + text.count("\n", position, start), start
+                found[line] = None
+            start = text.find(f"{name}(", start + 1)
         return list(dict.fromkeys(statement for line in found for statement in self._statements_at(line)))
 
     def _statements_at(self, line: int) -> list[ast.stmt]:
