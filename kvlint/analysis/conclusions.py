@@ -233,11 +233,19 @@ class Reach:
             isinstance(target, ir.Subscript) and self._is_status(target.owner, context) for target in statement.targets
         ):
             return True
-        return any(
-            isinstance(part, ir.Call) and self._call_concludes(part, context)
-            for expression in walk.expressions_of(statement)
-            for part in walk.subexpressions(expression)
-        )
+        return any(self._call_concludes(call, context) for call in self._calls_in(statement))
+
+    def _calls_in(self, statement: ir.Statement) -> tuple[ir.Call, ...]:
+        key = ("calls", statement)
+        known = self._world.memo.get(key)
+        if not isinstance(known, tuple):
+            known = self._world.memo[key] = tuple(
+                part
+                for expression in walk.expressions_of(statement)
+                for part in walk.subexpressions(expression)
+                if isinstance(part, ir.Call)
+            )
+        return known
 
     def _stores_end(self, target: ir.Expression, value: ir.Expression, context: Context) -> bool:
         subject = context.subject

@@ -21,7 +21,8 @@ class Env:
 
     def __init__(self, values: dict[str, Value] | None = None) -> None:
         self._values = values or {}
-        self._hash: int | None = None
+        # Independent of the order; that of a changed copy follows from what has changed.
+        self._hash = _hash_of_all(self._values.items())
         self._items: frozenset[str] | None = None
 
     def get(self, name: str) -> Value | None:
@@ -34,10 +35,18 @@ class Env:
         if value == UNKNOWN:
             if known is None:
                 return self
-            return Env({kept: other for kept, other in self._values.items() if kept != name})
+            return self._with(
+                {kept: other for kept, other in self._values.items() if kept != name}, hash((name, known))
+            )
         if known is value or known == value:
             return self
-        return Env({**self._values, name: value})
+        change = hash((name, value)) if known is None else hash((name, value)) ^ hash((name, known))
+        return self._with({**self._values, name: value}, change)
+
+    def _with(self, values: dict[str, Value], change: int) -> Env:
+        copy = Env.__new__(Env)
+        copy._values, copy._hash, copy._items = values, self._hash ^ change, None
+        return copy
 
     def keep(self, names: frozenset[str], receiver: str | None) -> Env:
         """A copy that knows only ``names`` and the receiver."""
@@ -59,12 +68,17 @@ class Env:
         return self._items
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Env) and hash(self) == hash(other) and self._values == other._values)
+        return self is other or (isinstance(other, Env) and self._hash == other._hash and self._values == other._values)
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(frozenset(self._values.items()))
         return self._hash
+
+
+def _hash_of_all(pairs: Iterable[tuple[str, Value]]) -> int:
+    combined = 0
+    for pair in pairs:
+        combined ^= hash(pair)
+    return combined
 
 
 EMPTY: Final = Env()

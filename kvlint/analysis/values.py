@@ -189,9 +189,14 @@ def causes_of(values: Iterable[Value]) -> Causes:
 
 def computed_from(values: Iterable[Value]) -> Something:
     """The unknown result of an operation on ``values``."""
-    values = list(values)
-    causes = causes_of(values)
-    return Something(causes, STATUS in causes or any(_is_undecided(value) for value in values))
+    causes, undecided = NO_CAUSES, False
+    for value in values:
+        if isinstance(value, Several | Pairs):
+            causes |= causes_of((value,))
+        elif value.causes:
+            causes |= value.causes
+        undecided = undecided or _is_undecided(value)
+    return Something(causes, undecided or STATUS in causes) if causes or undecided else UNKNOWN
 
 
 def is_mutable(value: Value) -> bool:
