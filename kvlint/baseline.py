@@ -123,10 +123,14 @@ def compare(report: Report, baseline: Baseline, checked: Iterable[str], config: 
         if not is_known[index]:
             # A file that was renamed takes its findings along.
             is_known[index] = _take(former.get(replace(identity, path=""), ()), left)
-    new = tuple(finding for finding, known in zip(report.findings, is_known, strict=True) if not known)
+    new, known = (
+        tuple(finding for finding, answer in zip(report.findings, is_known, strict=True) if answer is wanted)
+        for wanted in (False, True)
+    )
     examined = _Examined(report, baseline, checked, config)
     gone = Counter({identity: count for identity, count in left.items() if count > 0 and examined.covers(identity)})
-    return Comparison(replace(report, findings=new, known=report.known + sum(is_known)), gone)
+    narrowed = replace(report, findings=new, known=report.known + len(known), left_out=(*report.left_out, *known))
+    return Comparison(narrowed, gone)
 
 
 def without_known(report: Report, config: Config) -> Report:

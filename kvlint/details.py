@@ -15,6 +15,7 @@ from kvlint.config import Config
 from kvlint.diagnostics import Finding, FixPlan, Replacement
 from kvlint.report.model import Detail, Details, Report
 from kvlint.source.display import DisplayPaths, Target
+from kvlint.source.folders import checkout_around, is_below
 from kvlint.source.text import SourceText, UnreadableSource, read_source
 
 _Edits = dict[FixPlan, tuple[str, tuple[Replacement, ...]]]
@@ -33,13 +34,15 @@ def with_details(
     that can no longer be read, and an edit that ``kvlint fix`` would refuse, are
     left out.  Suppressed findings stay only if they are wanted.
     """
+    # What a report leaves out takes part, or the paths in it would depend on that.
+    found = (*report.findings, *report.suppressed, *report.left_out)
     if Detail.SUPPRESSED not in wanted:
         report = replace(report, suppressed=())
     if not wanted:
         return report
-    paths = dict.fromkeys(_paths(report))
-    details = Details(project_root(map(os.path.abspath, paths)))
+    details = Details(project_root(map(os.path.abspath, dict.fromkeys(_paths(found)))))
     if Detail.SOURCES in wanted:
+        paths = dict.fromkeys(_paths((*report.findings, *report.suppressed)))
         details = replace(details, sources=_sources(paths, overlay))
     if Detail.EDITS in wanted:
         details = replace(details, edits=_edits(report.findings, targets, config, overlay))
@@ -64,7 +67,7 @@ def project_root(files: Iterable[str]) -> str:
     listed = list(files)
     tops: dict[str, None] = {}
     for start in (here, *dict.fromkeys(os.path.dirname(file) for file in listed)):
-        top = _checkout(start)
+        top = checkout_around(start)
         if top is not None:
             tops[top] = None
     for top in tops:
@@ -73,23 +76,9 @@ def project_root(files: Iterable[str]) -> str:
     return here
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether absolute ``path`` lies in absolute ``folder``, by their names."""
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def _checkout(folder: str) -> str | None:
-    while not os.path.exists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
-
-
-def _paths(report: Report) -> Iterator[str]:
-    """The display paths of all places that the report mentions."""
-    for finding in (*report.findings, *report.suppressed):
+def _paths(findings: Iterable[Finding]) -> Iterator[str]:
+    """The display paths of all places that ``findings`` mention."""
+    for finding in findings:
         yield finding.location.path
         yield from (related.location.path for related in finding.related)
         yield from (step.location.path for flow in finding.flows for step in flow.steps)

@@ -18,7 +18,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_ANNOTATION = re.compile(r"^::(?:error|warning|notice) ", re.MULTILINE)
+# Of a finding: a note on how many there are names no file.
+_ANNOTATION = re.compile(r"^::(?:error|warning|notice) file=", re.MULTILINE)
 _SWITCHES = ("INPUT_UPLOAD_SARIF", "INPUT_FAIL_ON_FINDINGS")
 _FAILED = 2
 
@@ -109,19 +110,27 @@ def _diff_base(environment: Mapping[str, str], folder: str) -> str:
 
 def _is_commit(revision: str, folder: str) -> bool:
     command = ["git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}"]
-    return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    try:
+        return subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError as error:
+        reason = "was not found" if isinstance(error, FileNotFoundError) else f"cannot be run ({error.strerror})"
+        raise BadInput(
+            f"diff-base: git {reason}, and the target of a pull request cannot be looked up without it; "
+            "install git on the runner before this action, or set diff-base to none"
+        ) from error
 
 
 def _sarif_file(environment: Mapping[str, str], folder: str) -> str:
     """The absolute path of the report that is wanted, empty for none."""
     named = environment.get("INPUT_SARIF_FILE", "").strip()
-    if "\n" in named or "\r" in named:
-        raise BadInput("sarif-file: a path of one line is needed")
-    if named:
-        return os.path.abspath(os.path.join(folder, named))
-    if environment.get("INPUT_UPLOAD_SARIF") == "true":
-        return os.path.join(os.path.abspath(environment.get("RUNNER_TEMP") or folder), "kvlint.sarif")
-    return ""
+    if not named and environment.get("INPUT_UPLOAD_SARIF") != "true":
+        return ""
+    above = folder if named else environment.get("RUNNER_TEMP") or folder
+    path = os.path.abspath(os.path.join(above, named or "kvlint.sarif"))
+    if "\n" in path or "\r" in path:
+        # Each line of the file with the outputs is one of them.
+        raise BadInput(f"sarif-file: the report's path must be one line, and {path!r} is not")
+    return path
 
 
 def _words(environment: Mapping[str, str], name: str) -> list[str]:

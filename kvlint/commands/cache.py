@@ -6,7 +6,7 @@ import click
 
 from kvlint.commands.caching import cache_option, chosen_folder
 from kvlint.commands.streams import say
-from kvlint.source.display import printable
+from kvlint.source.display import counted, printable
 
 
 @click.group(short_help="Show or clear the kept results of earlier runs.")
@@ -33,8 +33,7 @@ def clear(cache_dir: str | None) -> None:
         number, size = cleared(folder)
     except CacheUnusable as error:
         raise KvlintError(f"the cache cannot be cleared: {error}") from error
-    results = "1 result" if number == 1 else f"{number} results"
-    say(f"Removed {results} ({size / 1000:.0f} kB) from {folder}.")
+    say(f"Removed {counted(number, 'result')} ({size / 1000:.0f} kB) from {folder}.")
 
 
 def _required(cache_dir: str | None) -> str:

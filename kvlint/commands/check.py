@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvlint.commands.caching import cache_option, kept_results
-from kvlint.commands.narrowing import Narrowing, narrowing_options
+from kvlint.commands.narrowing import Narrowed, Narrowing, narrowing_options
 from kvlint.commands.options import (
     Selection,
     configuration,
@@ -20,7 +20,7 @@ from kvlint.commands.options import (
     wanted_details,
 )
 from kvlint.commands.streams import Progress, colour_for, count_by_rule, emit, say, warn
-from kvlint.source.display import one_line
+from kvlint.source.display import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,12 +52,8 @@ def check(
     output_format: str,
     no_cache: bool,
     cache_dir: str | None,
-    baseline: str | None,
-    no_baseline: bool,
-    write_baseline: bool,
-    diff_base: str | None,
     include_suppressed: bool,
-    **selected: Any,
+    **options: Any,
 ) -> None:
     """Check Python files and the folders that hold them (the current one if no PATH is given).
 
@@ -67,17 +63,10 @@ def check(
     from kvlint.report import render
 
     wanted = wanted_details(output_format, include_suppressed)
-    selection = Selection(**selected)
+    narrowed = Narrowed.taken_from(options)
+    selection = Selection(**options)
     config = configuration(selection)
-    narrowing = Narrowing(
-        selection,
-        config,
-        baseline=baseline,
-        no_baseline=no_baseline,
-        output=output,
-        write_baseline=write_baseline,
-        diff_base=diff_base,
-    )
+    narrowing = Narrowing(selection, config, narrowed, output)
     if verbose:
         describe(config)
         narrowing.describe()
@@ -155,8 +144,3 @@ def summary(report: Report) -> str:
     fixable = sum(finding.plan is not None for finding in report.findings)
     hint = f"; `kvlint fix` can mend {fixable}" if fixable else ""
     return f"{', '.join(parts)} ({looked}){hint}."
-
-
-def counted(number: int, noun: str) -> str:
-    """``number`` and ``noun``, in the plural where it has to be."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

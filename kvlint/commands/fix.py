@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvlint.commands.check import counted, describe
-from kvlint.commands.narrowing import Narrowing, baseline_options
+from kvlint.commands.check import describe
+from kvlint.commands.narrowing import Narrowed, Narrowing, baseline_options
 from kvlint.commands.options import (
     Selection,
     configuration,
@@ -22,6 +22,7 @@ from kvlint.commands.options import (
     wanted_details,
 )
 from kvlint.commands.streams import colour_for, count_by_rule, emit, say, warn
+from kvlint.source.display import counted, one_line
 
 if TYPE_CHECKING:
     from kvlint.config import Config
@@ -50,25 +51,19 @@ def fix(
     exit_zero: bool,
     output: str | None,
     output_format: str,
-    baseline: str | None,
-    no_baseline: bool,
     include_suppressed: bool,
-    **selected: Any,
+    **options: Any,
 ) -> None:
     """Fix Python files and those in folders (the current one if no PATH is given); what remains is reported.
 
     Exits with 0 if nothing remains, 1 if something does, 2 if the command, the configuration or kvlint itself failed.
     """
-    if diff and output_format != "text":
-        raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
+    narrowed = Narrowed.taken_from(options)
+    selection = Selection(**options)
+    _require_applicable(output_format, selection, diff)
     wanted = wanted_details(output_format, include_suppressed)
-    selection = Selection(**selected)
-    if selection.reads_stdin and output_format != "text":
-        raise click.UsageError(
-            "--output-format does not apply to standard input, whose fixed text is what is printed: leave it out"
-        )
     config = configuration(selection)
-    narrowing = Narrowing(selection, config, baseline=baseline, no_baseline=no_baseline, output=output)
+    narrowing = Narrowing(selection, config, narrowed, output)
     if verbose:
         describe(config)
         narrowing.describe()
@@ -85,6 +80,17 @@ def fix(
         emit(_rendered(run, output_format, colour=colour_for(output)), output)
     _explain(run, diff=diff, quiet=quiet, with_statistics=statistics)
     ctx.exit(1 if run.report.findings and not exit_zero else 0)
+
+
+def _require_applicable(output_format: str, selection: Selection, diff: bool) -> None:
+    if output_format == "text":
+        return
+    if diff:
+        raise click.UsageError("--diff prints a diff, to which --output-format does not apply: leave one of them out")
+    if selection.reads_stdin:
+        raise click.UsageError(
+            "--output-format does not apply to standard input, whose fixed text is what is printed: leave it out"
+        )
 
 
 def _fix_files(
@@ -126,8 +132,6 @@ def _rendered(run: FixRun, output_format: str, *, colour: bool) -> str:
 
 
 def _explain(run: FixRun, *, diff: bool, quiet: bool, with_statistics: bool) -> None:
-    from kvlint.source.display import one_line
-
     warn(run.report.warnings)
     for refusal in run.refused:
         say(f"not fixed: {one_line(refusal.path)}: {refusal.reason}")

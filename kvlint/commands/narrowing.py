@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
 from kvlint.commands.streams import say, write_file
-from kvlint.source.display import one_line
+from kvlint.source.display import counted, one_line
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kvlint.baseline import Baseline
     from kvlint.commands.options import Selection
     from kvlint.config import Config
+    from kvlint.diagnostics import Finding
     from kvlint.report.fingerprint import Identity
     from kvlint.report.model import Report
     from kvlint.source.changed_lines import Changes
@@ -51,35 +52,41 @@ def narrowing_options(command: Command) -> Command:
     return baseline_options(command)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowed:
+    """The options of `narrowing_options`, or those of `baseline_options`, as they were given."""
+
+    baseline: str | None
+    no_baseline: bool
+    write_baseline: bool = False
+    diff_base: str | None = None
+
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> Self:
+        """Those among ``options``, from which they are removed."""
+        return cls(**{field.name: options.pop(field.name) for field in fields(cls) if field.name in options})
+
+
 class Narrowing:
     """What is left out of a report, decided before the analysis so that a mistake costs no time."""
 
-    def __init__(
-        self,
-        selection: Selection,
-        config: Config,
-        *,
-        baseline: str | None,
-        no_baseline: bool,
-        output: str | None,
-        write_baseline: bool = False,
-        diff_base: str | None = None,
-    ) -> None:
+    def __init__(self, selection: Selection, config: Config, options: Narrowed, output: str | None) -> None:
         """Read the baseline and resolve the revision; raises BaselineError, RevisionError, GitError and UsageError."""
-        if baseline is not None and no_baseline:
+        baseline = options.baseline
+        if baseline is not None and options.no_baseline:
             raise click.UsageError("--baseline names a baseline and --no-baseline wants none: give one of them")
         if baseline == "":
             raise click.UsageError("--baseline: an empty path was given")
-        file = None if no_baseline else baseline or config.baseline_file
-        if write_baseline:
-            _require_whole_runs(selection, file, diff_base)
+        file = None if options.no_baseline else baseline or config.baseline_file
+        if options.write_baseline:
+            _require_whole_runs(selection, file, options.diff_base)
         if file is not None and output is not None and os.path.realpath(file) == os.path.realpath(output):
             raise click.UsageError(f"--output would overwrite the baseline {one_line(file)}: give another path")
         self._config = config
-        self._writes = write_baseline
-        self._revision = diff_base
-        self._baseline = None if file is None else _baseline(file, config, baseline is None, write_baseline)
-        self._changes = None if diff_base is None else _changes(diff_base, selection)
+        self._writes = options.write_baseline
+        self._revision = options.diff_base
+        self._baseline = None if file is None else _baseline(file, config, baseline is None, self._writes)
+        self._changes = None if self._revision is None else _changes(self._revision, selection)
 
     def describe(self) -> None:
         """Say what is left out."""
@@ -169,25 +176,30 @@ def _write(report: Report, baseline: Baseline, checked: Iterable[str], config: C
         raise BaselineError(f"{one_line(baseline.file)}: the baseline cannot be written: {reason}") from error
     if not quiet:
         added, removed = (after.known - baseline.known).total(), (baseline.known - after.known).total()
-        say(f"Wrote {one_line(baseline.file)}: {_findings(after.known.total())} ({added} added, {removed} removed).")
+        findings = counted(after.known.total(), "finding")
+        say(f"Wrote {one_line(baseline.file)}: {findings} ({added} added, {removed} removed).")
     return after
 
 
 def _tell_gone(gone: Counter[Identity], baseline: Baseline) -> None:
     count = gone.total()
     say(
-        f"{_findings(count)} of the baseline {'is' if count == 1 else 'are'} gone; "
+        f"{counted(count, 'finding')} of the baseline {'is' if count == 1 else 'are'} gone; "
         f"update {one_line(baseline.file)} with --write-baseline."
     )
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding" if count == 1 else f"{count} findings"
 
 
 def _on_changed_lines(report: Report, changes: Changes) -> Report:
     from kvlint.touched import Touched
 
     touched = Touched(changes, report.read_source)
-    kept = tuple(finding for finding in report.findings if touched.is_touched(finding))
-    return replace(report, findings=kept, elsewhere=report.elsewhere + len(report.findings) - len(kept))
+    kept: list[Finding] = []
+    others: list[Finding] = []
+    for finding in report.findings:
+        (kept if touched.is_touched(finding) else others).append(finding)
+    return replace(
+        report,
+        findings=tuple(kept),
+        elsewhere=report.elsewhere + len(others),
+        left_out=(*report.left_out, *others),
+    )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kvlint.diagnostics import Finding
+from kvlint.report.model import Report
 from kvlint.source.anchor import Anchor, Anchors
 from kvlint.source.display import printable
 from kvlint.source.text import SourceText, UnreadableSource
@@ -70,6 +71,32 @@ def fingerprints(
         parts = (identity.code, identity.path, identity.function, identity.text, str(seen[identity]))
         found.append(hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """Those of a report's findings and of its suppressed ones, each in the report's order."""
+
+    reported: list[str]
+    suppressed: list[str]
+
+
+def fingerprints_of(
+    report: Report, read_source: ReadSource, named: Callable[[str], str] = posixpath.normpath
+) -> Fingerprints:
+    """The fingerprints of what ``report`` lists, the same however much was left out of it.
+
+    Equal findings are numbered with those that a baseline or unchanged lines
+    leave out; suppressed ones come last, since most formats do not list them.
+    """
+    paths = {named(finding.location.path) for finding in report.findings}
+    # A finding is equal to none of another file, and a file without reported findings need not be read.
+    others = [finding for finding in report.left_out if named(finding.location.path) in paths]
+    everything = (*report.findings, *others)
+    order = sorted(range(len(everything)), key=lambda index: everything[index].sort_key)
+    prints = fingerprints([*(everything[index] for index in order), *report.suppressed], read_source, named)
+    ordered = dict(zip(order, prints, strict=False))
+    return Fingerprints([ordered[index] for index in range(len(report.findings))], prints[len(order) :])
 
 
 def _anchors(path: str, read_source: ReadSource) -> Anchors | None:

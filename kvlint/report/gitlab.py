@@ -10,7 +10,7 @@ import posixpath
 from typing import Any
 
 from kvlint.diagnostics import Finding, Severity
-from kvlint.report.fingerprint import fingerprints
+from kvlint.report.fingerprint import fingerprints_of
 from kvlint.report.model import Report
 from kvlint.source.display import printable
 
@@ -24,7 +24,7 @@ def render(report: Report, colour: bool) -> str:
     GitLab takes paths to be relative to the repository's root, so that is where
     to run kvlint.
     """
-    keys = fingerprints(report.findings, report.read_source)
+    keys = fingerprints_of(report, report.read_source).reported
     issues = [_issue(finding, key) for finding, key in zip(report.findings, keys, strict=True)]
     return json.dumps(issues, indent=2, ensure_ascii=False) + "\n"
 

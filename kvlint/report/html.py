@@ -21,10 +21,10 @@ from markupsafe import Markup
 
 from kvlint.report.excerpts import shown
 from kvlint.report.html_backends import MARKS, MEANINGS, backend_views
-from kvlint.report.html_findings import crash_views, file_views, rule_views, suppressed_views, thing
+from kvlint.report.html_findings import crash_views, file_views, rule_views, suppressed_views
 from kvlint.report.inspect_model import FileModel
 from kvlint.report.model import Details, Report
-from kvlint.source.display import one_line
+from kvlint.source.display import counted, one_line
 from kvlint.version import __version__
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def render(report: Report, colour: bool) -> str:
     details = report.details or Details("")
     number = len(report.findings)
     return _page(
-        title=f"kvlint: {thing(number, 'finding')}",
+        title=f"kvlint: {counted(number, 'finding')}",
         heading="kvlint report",
         counts=report.files,
         number=number,
         unfolded=number <= _UNFOLDED,
         rules=rule_views(report.findings),
-        files=file_views(report.findings, details),
+        files=file_views(report, details),
         suppressed=suppressed_views(report.suppressed, details),
         crashes=crash_views(report.crashes),
         warnings=[one_line(warning) for warning in report.warnings],
@@ -64,7 +64,7 @@ def render_models(models: Sequence[FileModel], without: Sequence[str]) -> str:
             enums = " and ".join(enum.name for enum in model.enums)
             silent.append(f"{one_line(model.path)}: mentions {enums}, keeps and writes no status")
     return _page(
-        title=f"kvlint: {thing(len(speaking), 'backend file')}",
+        title=f"kvlint: {counted(len(speaking), 'backend file')}",
         heading="kvlint inspection",
         counts=None,
         number=0,

@@ -12,8 +12,8 @@ from textwrap import shorten
 from kvlint.diagnostics import Applicability, Finding, Flow, Location, Replacement
 from kvlint.registry import Rule, rule_of
 from kvlint.report.excerpts import Line, common_indentation, excerpt
-from kvlint.report.fingerprint import fingerprints
-from kvlint.report.model import Crash, Details
+from kvlint.report.fingerprint import fingerprints_of
+from kvlint.report.model import Crash, Details, Report
 from kvlint.source.display import one_line
 from kvlint.source.excerpt import text_of
 from kvlint.source.text import SourceText
@@ -101,11 +101,6 @@ class FileView:
     findings: tuple[FindingView, ...]
 
 
-def thing(number: int, noun: str) -> str:
-    """``number`` and ``noun``, in the plural where it has to be."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def rule_views(findings: Sequence[Finding]) -> list[RuleView]:
     """The rules of ``findings``, the busiest first."""
     first = {finding.code: finding for finding in reversed(findings)}
@@ -116,16 +111,16 @@ def rule_views(findings: Sequence[Finding]) -> list[RuleView]:
     ]
 
 
-def file_views(findings: Sequence[Finding], details: Details) -> list[FileView]:
-    """``findings``, which come sorted by path, file by file."""
-    anchors = (f"finding-{print_}" for print_ in fingerprints(findings, details.read_source))
+def file_views(report: Report, details: Details) -> list[FileView]:
+    """The findings of ``report``, which come sorted by path, file by file."""
+    anchors = (f"finding-{print_}" for print_ in fingerprints_of(report, details.read_source).reported)
     return [
         FileView(
             f"file-{number}",
             one_line(path),
             tuple(_finding(finding, next(anchors), details) for finding in found),
         )
-        for number, (path, found) in enumerate(groupby(findings, lambda item: item.location.path), 1)
+        for number, (path, found) in enumerate(groupby(report.findings, lambda item: item.location.path), 1)
     ]
 
 

@@ -78,7 +78,8 @@ class Report:
     With a crash the findings are incomplete, which no exit status may hide.
     ``suppressed`` are the findings that comments silence; ``details`` is None
     where the format asks for none.  ``known`` findings were left out since a
-    baseline has them, ``elsewhere`` ones since they lie on no changed line.
+    baseline has them, ``elsewhere`` ones since they lie on no changed line;
+    ``left_out`` are both, in any order.
     ``overlay`` holds the contents, by display path, that were checked in place of
     those on disk.
     """
@@ -91,6 +92,7 @@ class Report:
     details: Details | None = None
     known: int = 0
     elsewhere: int = 0
+    left_out: tuple[Finding, ...] = ()
     overlay: Mapping[str, bytes] = field(default_factory=dict)
 
     def read_source(self, path: str) -> SourceText:

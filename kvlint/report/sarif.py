@@ -10,16 +10,18 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 from urllib.parse import quote
 
 from kvlint.diagnostics import Applicability, Finding, Flow, Location, Related, Span
 from kvlint.registry import rules
-from kvlint.report.fingerprint import fingerprints
+from kvlint.report.fingerprint import fingerprints_of
 from kvlint.report.model import Crash, Details, Report
 from kvlint.report.sarif_rules import LEVELS, driver
 from kvlint.source.display import printable
 from kvlint.source.excerpt import text_of
+from kvlint.source.folders import from_folder, with_slash
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -45,14 +47,6 @@ class _Run:
         self._indices = {rule.code: index for index, rule in enumerate(self._rules)}
 
     def as_json(self) -> _Json:
-        report = self._report
-        listed = sorted((*report.findings, *report.suppressed), key=lambda finding: finding.sort_key)
-        prints = fingerprints(listed, self._details.read_source, self._named)
-        suppressed = set(report.suppressed)
-        results = [
-            self._result(finding, fingerprint, finding in suppressed)
-            for finding, fingerprint in zip(listed, prints, strict=True)
-        ]
         return {
             "tool": {"driver": driver(self._rules)},
             "invocations": [self._invocation()],
@@ -62,14 +56,22 @@ class _Run:
             "newlineSequences": ["\r\n", "\n", "\r"],
             "originalUriBaseIds": {
                 _ROOT: {
-                    "uri": _file_uri(self._details.root.rstrip("/") + "/"),
+                    "uri": _file_uri(with_slash(self._details.root)),
                     "description": {"text": "The root of the checked project."},
                 }
             },
-            "results": results,
+            "results": self._results(),
         }
 
     # -- results ------------------------------------------------------------------
+
+    def _results(self) -> list[_Json]:
+        report = self._report
+        prints = fingerprints_of(report, self._details.read_source, self._named)
+        reported = zip(report.findings, prints.reported, repeat(False))
+        suppressed = zip(report.suppressed, prints.suppressed, repeat(True))
+        listed = sorted((*reported, *suppressed), key=lambda entry: entry[0].sort_key)
+        return [self._result(*entry) for entry in listed]
 
     def _result(self, finding: Finding, fingerprint: str, is_suppressed: bool) -> _Json:
         result: _Json = {
@@ -155,7 +157,7 @@ class _Run:
 
     def _named(self, path: str) -> str:
         """``path`` from the root, absolute where it lies elsewhere: however the user gave it."""
-        return os.path.abspath(path).removeprefix(self._details.root.rstrip("/") + "/")
+        return from_folder(os.path.abspath(path), self._details.root)
 
     def _artifact(self, path: str) -> _Json:
         absolute, named = os.path.abspath(path), self._named(path)

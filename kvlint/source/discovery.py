@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from kvlint.config import Config, KvlintError
 from kvlint.source.display import Target, one_line, slashed
+from kvlint.source.folders import checkout_around, is_below, with_slash
 from kvlint.source.ignore import Patterns
 
 SUFFIXES = (".py", ".pyi")
@@ -116,8 +117,8 @@ class _Walk:
 
     def _exclude_scope(self, root: str) -> _Scope:
         """`exclude`, relative to the configuration's folder, or to ``root`` where that lies elsewhere."""
-        folder = _with_slash(self._config.folder)
-        return _Scope(folder if _with_slash(root).startswith(folder) else _with_slash(root), self._exclude)
+        folder = self._config.folder
+        return _Scope(with_slash(folder if is_below(with_slash(root), folder) else root), self._exclude)
 
     def _add(self, display: str, path: str) -> None:
         self.targets.setdefault(path, Target(slashed(display), path))
@@ -188,25 +189,21 @@ def _is_left_out(path: str, is_folder: bool, ignores: tuple[_Scope, ...], exclud
 
 def _read_scope(file: str) -> _Scope:
     with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-        return _Scope(_with_slash(os.path.dirname(file)), Patterns(stream))
+        return _Scope(with_slash(os.path.dirname(file)), Patterns(stream))
 
 
 def _outer_scopes(root: str) -> tuple[_Scope, ...]:
     """The repository's .gitignore files above ``root``; none if they ignore ``root``, which was asked for."""
+    top = checkout_around(root)
+    if top is None:
+        return ()
     scopes: list[_Scope] = []
     folder = root
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return ()
-        folder = parent
+    while folder != top:
+        folder = os.path.dirname(folder)
         file = os.path.join(folder, ".gitignore")
         if os.path.isfile(file) and not os.path.islink(file):
             scopes.insert(0, _read_scope(file))
     if any(scope.patterns.covers(root[len(scope.folder) :], is_folder=True) for scope in scopes):
         return ()
     return tuple(scopes)
-
-
-def _with_slash(folder: str) -> str:
-    return folder if folder.endswith(os.sep) else folder + os.sep

@@ -1,4 +1,8 @@
-"""How paths are shown: as the user wrote them, with forward slashes, and never as bytes that break a format."""
+"""How paths and counts are shown.
+
+Paths are shown as the user wrote them, with forward slashes, and never as bytes
+that break a format.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +58,11 @@ def one_line(path: str) -> str:
     r"""``path`` printable and without control characters (a line feed becomes ``\n``)."""
     text = printable(path)
     return text if text.isprintable() else "".join(_visible(character) for character in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """``number`` and ``noun``, with an s where there is not one of it."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _visible(character: str) -> str:

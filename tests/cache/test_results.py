@@ -14,21 +14,14 @@ import pytest
 
 from kvlint import engine
 from kvlint.cache import identity as identities
-from kvlint.cache import records
 from kvlint.cache.results import Results
 from kvlint.cache.store import CacheUnusable
 from kvlint.config import Config, ProtocolOverride
 from kvlint.diagnostics import (
-    DeferAbortCleanup,
     Finding,
-    FixPlan,
     Location,
-    RecordFailure,
-    Related,
     Severity,
-    SkipGuard,
     Span,
-    StickyTerminal,
 )
 from kvlint.file_check import FileCheck, Outcome
 from kvlint.report.model import Report
@@ -340,50 +333,6 @@ def test_paths_that_are_no_text_are_computed_each_time(analysed: list[str]) -> N
     assert len(analysed) == 3
 
 
-SPAN = Location("/a.py", Span(1, 2, 3, 4))
-PLANS: list[FixPlan | None] = [
-    None,
-    StickyTerminal("/a.py", 1, "update", "self.status", ("KVPoll.Failed",)),
-    SkipGuard("/a.py", 1, 2, True, "self.status", ("None",), None, "self.end()", in_body=False),
-    DeferAbortCleanup("/a.py", 1, 2),
-    RecordFailure("/a.py", 1, "update", "status", "self.status", (), "KVPoll.Failed", "store"),
-]
-
-
-def finding(plan: FixPlan | None) -> Finding:
-    return Finding("KVL001", "name", Severity.ERROR, "é ☃", SPAN, (Related(SPAN, "there"),), plan)
-
-
-def test_every_outcome_has_a_stored_form() -> None:
-    outcome = Outcome("/a.py", tuple(map(finding, PLANS)), (finding(None),), True, True, "warning")
-    asked = Asked(
-        {("/f", "a.b"): None, ("/f", "c"): "/f/c"}, {"/f/c": "", "/g": None}, {("/a.py", frozenset("xy")): ("/b",)}
-    )
-    kept = records.decode(records.encode(outcome, {"/b.py": b"digest", "/c.py": None}, asked))
-    assert records.outcome_of("/a.py", kept) == outcome
-    assert kept.asked() == asked
-    assert kept.contents == {"/b.py": b"digest", "/c.py": None}
-
-
-@pytest.mark.parametrize(
-    "blob", [b"", b"\xff", msgspec.msgpack.encode([]), msgspec.msgpack.encode([{}] * 5), b"\xa1\xff"]
-)
-def test_what_has_no_such_form_is_refused(blob: bytes) -> None:
-    with pytest.raises(records.Unstorable):
-        records.decode(blob)
-
-
-def test_a_plan_of_another_version_is_refused() -> None:
-    outcome = Outcome("/a.py", (finding(PLANS[1]),))
-    kept = records.decode(records.encode(outcome, {}, Asked()))
-    (stored,) = kept.outcome.findings
-    for plan in [("new-plan", {}), ("sticky-terminal", {"path": 1})]:
-        changed = msgspec.structs.replace(stored, plan=plan)
-        damaged = msgspec.structs.replace(kept, outcome=msgspec.structs.replace(kept.outcome, findings=(changed,)))
-        with pytest.raises(records.Unstorable):
-            records.outcome_of("/a.py", damaged)
-
-
 def test_a_blob_with_another_form_is_replaced(analysed: list[str]) -> None:
     copy(CASES[0])
     expected = cached()
@@ -418,7 +367,8 @@ def test_an_outcome_is_replaced_whole() -> None:
     path = os.path.abspath("a.py")
     Path(path).write_text("x\n")
     results = Results("../cache", Config())
-    outcome = Outcome(path, (finding(None),), parsed=True)
+    found = Finding("KVL001", "name", Severity.ERROR, "é ☃", Location(path, Span(1, 1, 1, 2)))
+    outcome = Outcome(path, (found,), parsed=True)
     for parsed in (True, False):
         results._keep(replace(outcome, parsed=parsed), {path: b"x\n"}, Asked())
         assert results.find(path, b"x\n") == replace(outcome, parsed=parsed)

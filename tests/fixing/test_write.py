@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -210,23 +208,55 @@ def test_folder_that_cannot_be_synced_is_no_refusal(file: Path, monkeypatch: pyt
     assert file.read_bytes() == NEW
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.002, 0.01, 0.03])
-def test_kill_leaves_one_text_or_the_other(file: Path, delay: float) -> None:
-    old, new = b"o" * 1_000_000, b"n" * 1_500_000
-    file.write_bytes(old)
-    script = (
-        "import sys\n"
-        "from kvlint.fixing.write import write_atomically\n"
-        "old, new = b'o' * 1_000_000, b'n' * 1_500_000\n"
-        "print('ready', flush=True)\n"
-        "while True:\n"
-        "    write_atomically(sys.argv[1], old, new)\n"
-        "    write_atomically(sys.argv[1], new, old)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script, str(file)], stdout=subprocess.PIPE) as process:
+# Writes as kvlint does, halts before and after each call that changes a file, and says which it is. The new text is
+# written in two halves, so that it is killed between the two as well.
+HALTING = """\
+import os, sys
+from kvlint.fixing.write import write_atomically
+
+def halting(name, call):
+    def halted(*arguments, **keywords):
+        print("before", name, flush=True)
+        sys.stdin.readline()
+        result = call(*arguments, **keywords)
+        print("after", name, flush=True)
+        sys.stdin.readline()
+        return result
+    return halted
+
+write = os.write
+os.write = lambda descriptor, data: write(descriptor, data[:15])
+for name in ("open", "write", "fchown", "fchmod", "fsync", "close", "replace"):
+    setattr(os, name, halting(name, getattr(os, name)))
+write_atomically(sys.argv[1], b"o" * 20, b"n" * 30)
+print("done", flush=True)
+"""
+OLD_TEXT, NEW_TEXT = b"o" * 20, b"n" * 30
+
+
+def killed_at(file: Path, halt: int) -> str:
+    """What a writer said when it was killed: at its ``halt``-th halt, or at its end if it has fewer."""
+    command = [sys.executable, "-c", HALTING, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert file.read_bytes() in (old, new)
+        said = process.stdout.readline()
+        for _ in range(halt):
+            if said == b"done\n":
+                break
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            said = process.stdout.readline()
+        process.kill()
+    return said.decode().strip()
+
+
+def test_kill_leaves_one_text_or_the_other(file: Path) -> None:
+    seen: list[str] = []
+    while "done" not in seen:
+        file.write_bytes(OLD_TEXT)
+        seen.append(killed_at(file, len(seen)))
+        replaced = "after replace" in seen
+        assert file.read_bytes() == (NEW_TEXT if replaced else OLD_TEXT), seen
+    assert seen.count("before write") > 1
+    assert "after fsync" in seen[: seen.index("before replace")]

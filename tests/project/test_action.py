@@ -208,6 +208,15 @@ def test_findings(runner: Runner) -> None:
     assert runner.run(fail_on_findings="false").exit_code == 0
 
 
+@pytest.mark.parametrize("copies", [10, 11])
+def test_more_findings_than_github_shows(runner: Runner, copies: int) -> None:
+    for number in range(copies):
+        shutil.copy(BACKEND, runner.folder / "checkout" / f"a{number}.py")
+    job = runner.run(select="KVL004")
+    assert job.outputs["findings"] == str(copies)
+    assert ("::notice title=kvlint::11 findings; GitHub shows 10" in job.log) is (copies > 10)
+
+
 def test_a_clean_checkout(runner: Runner) -> None:
     (runner.folder / "checkout" / "a.py").write_text("x = 1\n")
     job = runner.run()
@@ -228,7 +237,7 @@ def test_a_clean_checkout(runner: Runner) -> None:
             {"working_directory": "ab%0Asent\n"},
             "::error title=kvlint::working-directory: no such folder: ab%250Asent%0A",
         ),
-        ({"sarif_file": "a\nfindings=0"}, "::error title=kvlint::sarif-file: a path of one line is needed"),
+        ({"sarif_file": "a\nfindings=0"}, "::error title=kvlint::sarif-file: the report's path must be one line"),
         ({"diff_base": "main"}, "lies in no Git repository"),
     ],
 )
@@ -275,6 +284,35 @@ def test_the_report(recorder: Runner) -> None:
     assert (failed.exit_code, failed.uploaded) == (2, [])
     recorder.environment["EXIT"] = "139"
     assert recorder.run(upload_sarif="true").outputs == {"findings": "", "exit-code": "139", "sarif-file": ""}
+
+
+@pytest.mark.parametrize("name", ["line\nfeed", "carriage\rreturn"])
+def test_a_folder_whose_name_breaks_the_outputs(recorder: Runner, name: str) -> None:
+    (recorder.folder / "checkout" / name).mkdir()
+    assert recorder.run(working_directory=name).outputs == {"findings": "2", "exit-code": "1", "sarif-file": ""}
+    job = recorder.run(working_directory=name, sarif_file="out.sarif")
+    assert job.outputs == {"findings": "", "exit-code": "2", "sarif-file": ""}
+    assert "::error title=kvlint::sarif-file: the report's path must be one line, and '" in job.log
+    # The runner's own folder is not below it.
+    job = recorder.run(working_directory=name, upload_sarif="true")
+    assert job.outputs["sarif-file"] == str(recorder.folder / "temporary" / "kvlint.sarif")
+
+
+@pytest.mark.parametrize(("mode", "said"), [(None, "git was not found"), (0o644, "git cannot be run (Permission")])
+def test_a_runner_without_git(recorder: Runner, mode: int | None, said: str) -> None:
+    programs = recorder.folder / "programs"
+    programs.mkdir()
+    for name in ("bash", "sh", "mkdir", "mktemp", "cp"):
+        (programs / name).symlink_to(shutil.which(name) or pytest.fail(f"{name} is needed"))
+    if mode is not None:
+        (programs / "git").touch(mode)
+    recorder.environment |= {"PATH": str(programs), "GITHUB_BASE_REF": "main"}
+    job = recorder.run(fail_on_findings="false")
+    assert job.outputs == {"findings": "", "exit-code": "2", "sarif-file": ""}
+    assert f"::error title=kvlint::diff-base: {said}" in job.log
+    assert "set diff-base to none" in job.log
+    assert "Traceback" not in job.log
+    assert recorder.run(diff_base="none").outputs["findings"] == "2"
 
 
 def test_the_installed_version(recorder: Runner) -> None:

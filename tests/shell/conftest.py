@@ -1,7 +1,8 @@
 """A stand-in for the analysis, so that tests of the shell say nothing about what kvlint detects.
 
 Its one rule reports every line with the word LOST (the word itself is the span),
-refers to a file ``base.py`` beside the checked one, and crashes on CRASH.
+refers to a file ``base.py`` beside the checked one, and crashes on CRASH.  What it
+makes of a file for ``kvlint inspect`` is empty; on UNSHOWABLE that crashes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from kvlint.analysis import facts, verification  # noqa: F401  # so that none of
 from kvlint.cli import cli
 from kvlint.diagnostics import Finding, Location, Related, Severity, Span, StickyTerminal
 from kvlint.registry import Rule, rule_of
+from kvlint.report import inspect_build
+from kvlint.report.inspect_model import FileModel
 
 if TYPE_CHECKING:
     from kvlint.semantics.world import World
@@ -32,6 +35,12 @@ class StubFacts:
 
 def facts_of(path: str, world: World) -> StubFacts:
     return StubFacts(path, tuple(world.module(path).source.text.split("\n")))
+
+
+def model_of(facts: StubFacts, display: str, names: object) -> FileModel:
+    if any("UNSHOWABLE" in line for line in facts.lines):
+        raise ZeroDivisionError("the stub cannot show it")
+    return FileModel(display, *((),) * 10)
 
 
 def report_lost(facts: Any) -> Iterator[Finding]:
@@ -61,10 +70,23 @@ NEVER = Rule("KVL002", "never", Severity.INFO, "0.1.0", False, None, "", lambda 
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the stand-in in the analysis's place."""
     monkeypatch.setattr(facts, "facts_of", facts_of)
+    monkeypatch.setattr(inspect_build, "file_model", model_of)
     rules = {"KVL001": LOST, "KVL002": NEVER, **{code: rule_of(code) for code in ("KVL900", "KVL901")}}
     monkeypatch.setattr(registry, "rule_of", rules.__getitem__)
     monkeypatch.setattr(registry, "known_codes", lambda: tuple(rules))
     monkeypatch.setattr(file_check, "known_codes", lambda: tuple(rules))
+
+
+@pytest.fixture
+def nobodys_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git without anybody's settings."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
 
 
 @pytest.fixture

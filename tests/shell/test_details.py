@@ -15,10 +15,11 @@ from click.testing import CliRunner, Result
 import kvlint
 from kvlint.cli import cli
 from kvlint.config import default_config
-from kvlint.details import is_below, project_root, with_details
+from kvlint.details import project_root, with_details
+from kvlint.diagnostics import Finding, Location, Severity, Span
 from kvlint.engine import check_targets
 from kvlint.report import FORMATS, details_of
-from kvlint.report.model import Crash, Detail, Report
+from kvlint.report.model import Crash, Detail, FileCounts, Report
 from kvlint.source.discovery import discover
 
 DEMO = Path(kvlint.__file__).with_name("demo_backend")
@@ -149,10 +150,24 @@ def test_the_checkout_around_the_current_folder_is_the_root(tmp_path: Path, monk
     assert project_root([]) == str(tmp_path)
 
 
-def test_is_below() -> None:
-    assert is_below("/a/b", "/a")
-    assert is_below("/a/b", "/")
-    assert not is_below("/ab/c", "/a")
+def test_the_root_is_the_same_whatever_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "one")
+
+    def found(path: Path) -> Finding:
+        return Finding("KVL001", "a-name", Severity.ERROR, "lost", Location(str(path), Span(1, 1, 1, 2)))
+
+    here, there = found(tmp_path / "one" / "a.py"), found(tmp_path / "two" / "b.py")
+    for report in (
+        Report((here, there), FileCounts()),
+        Report((there,), FileCounts(), left_out=(here,)),
+        Report((there,), FileCounts(), suppressed=(here,)),
+    ):
+        for wanted in (Detail.SOURCES, Detail.SOURCES | Detail.SUPPRESSED):
+            details = with_details(report, wanted, (), default_config()).details
+            assert details is not None
+            assert details.root == str(tmp_path / "one")
 
 
 # -- the commands -----------------------------------------------------------------------

@@ -1,70 +1,21 @@
-"""``--diff-base``, on real repositories made for each test."""
+"""``--diff-base``: which lines count as changed, on real repositories made for each test."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from .repositories import CANDIDATE, FILE, commit, git, places, repository, write
+
 Run = Callable[..., Result]
 
-CANDIDATE = "status = KVPoll.Failed\n"
-FILE = CANDIDATE + "first = LOST\nmiddle = 1\nlast = LOST\n"
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git with nobody's settings."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
-
-
-def git(*arguments: str, folder: str = ".") -> str:
-    command = ["git", "-c", "protocol.file.allow=always", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return os.fsdecode(done.stdout).strip()
-
-
-def write(path: str, text: str | bytes) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_bytes(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
-
-
-def commit(message: str = "more", folder: str = ".") -> None:
-    git("add", "--all", folder=folder)
-    git("commit", "--quiet", "--allow-empty", "--message", message, folder=folder)
-
-
-def repository(folder: str = ".", **files: str | bytes) -> None:
-    """A repository whose branch ``main`` has one commit of ``files`` (without their suffix)."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    git("init", "--quiet", "--initial-branch", "main", folder=folder)
-    for name, text in files.items():
-        write(f"{folder}/{name}.py", text)
-    commit("base", folder)
-
-
-def places(result: Result) -> list[str]:
-    assert result.exit_code in (0, 1), result.stderr
-    return re.findall(r"^(\S.*?:\d+):\d+: KVL", result.stdout, flags=re.MULTILINE)
-
-
-def refusal(result: Result) -> str:
-    assert (result.exit_code, result.stdout) == (2, "")
-    return result.stderr
+pytestmark = pytest.mark.usefixtures("nobodys_git")
 
 
 def test_only_changed_lines_are_reported(kvlint: Run) -> None:
@@ -229,116 +180,6 @@ def test_odd_names(kvlint: Run, name: str) -> None:
     assert [place.rpartition(":")[2] for place in places(kvlint("check", "--diff-base", "main"))] == ["4"]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"diff.external": "false"},
-        {"color.ui": "always", "color.diff": "always", "diff.colorMoved": "zebra"},
-        {"diff.noprefix": "true"},
-        {"diff.mnemonicPrefix": "true", "diff.context": "9", "diff.interHunkContext": "9"},
-        {"diff.relative": "true", "diff.orderFile": "/no/such/file"},
-        {"core.pager": "false", "pager.diff": "true"},
-        {"diff.python.textconv": "false", "diff.python.command": "false"},
-        {"core.fsmonitor": "./no-such-program", "core.quotePath": "true"},
-        {"diff.algorithm": "patience", "diff.indentHeuristic": "false", "diff.ignoreSubmodules": "none"},
-        {"core.autocrlf": "true"},
-        {"alias.diff": "!false", "diff.wordRegex": ".", "diff.dirstat": "lines"},
-    ],
-)
-def test_nobodys_settings_matter(kvlint: Run, settings: dict[str, str]) -> None:
-    repository(**{"sub/a": FILE})
-    write(".gitattributes", "*.py diff=python\n")
-    for name, value in settings.items():
-        git("config", name, value)
-    write("sub/a.py", FILE.replace("last", "changed"))
-    write("sub/é.py", FILE)
-    os.chdir("sub")
-    assert places(kvlint("check", "--diff-base", "main")) == ["a.py:4", "é.py:2", "é.py:4"]
-
-
-def test_the_environment_of_a_hook_does_not_matter(
-    kvlint: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    repository("one", a=FILE)
-    repository("two", a=FILE)
-    write("one/a.py", FILE.replace("last", "changed"))
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "two" / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "two"))
-    monkeypatch.setenv("GIT_INDEX_FILE", "no such index")
-    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
-    monkeypatch.setenv("GIT_DIFF_OPTS", "--unified=99")
-    monkeypatch.setenv("GIT_LITERAL_PATHSPECS", "0")
-    monkeypatch.setenv("LANGUAGE", "de")
-    assert places(kvlint("check", "one", "--diff-base", "main")) == ["one/a.py:4"]
-
-
-def test_a_linked_worktree(kvlint: Run) -> None:
-    repository("main tree", a=FILE)
-    git("worktree", "add", "--quiet", "-b", "topic", "../linked", folder="main tree")
-    write("linked/a.py", FILE.replace("last", "changed"))
-    assert places(kvlint("check", "linked", "main tree", "--diff-base", "main")) == ["linked/a.py:4"]
-
-
-def test_several_repositories_and_paths_through_links(kvlint: Run, tmp_path: Path) -> None:
-    repository("one", a=FILE)
-    repository("two", a=FILE)
-    repository("one/nested", a=FILE)
-    write("one/a.py", FILE.replace("last", "changed"))
-    write("one/nested/a.py", FILE.replace("first", "changed"))
-    os.symlink("one", "link")
-    found = places(kvlint("check", "one", "two", "--diff-base", "main"))
-    assert found == ["one/a.py:4", "one/nested/a.py:2"]
-    assert places(kvlint("check", "link/a.py", str(tmp_path / "link"), "--diff-base", "main"))[-1] == "link/a.py:4"
-
-
-def test_submodules(kvlint: Run) -> None:
-    repository("library", a=FILE)
-    repository("outer", b=FILE)
-    git("submodule", "--quiet", "add", "../library", "lib", folder="outer")
-    assert places(kvlint("check", "outer", "--diff-base", "main")) == ["outer/lib/a.py:2", "outer/lib/a.py:4"]
-    commit(folder="outer")
-    assert places(kvlint("check", "outer", "--diff-base", "main")) == []
-    write("outer/lib/a.py", FILE.replace("last", "changed"))
-    commit(folder="outer/lib")
-    write("outer/lib/a.py", FILE.replace("last", "changed").replace("first", "edited"))
-    assert places(kvlint("check", "outer", "--diff-base", "main")) == ["outer/lib/a.py:2", "outer/lib/a.py:4"]
-    # Seen from inside, the submodule's own branches count.
-    os.chdir("outer/lib")
-    assert places(kvlint("check", "--diff-base", "main")) == ["a.py:2"]
-
-
-def test_a_submodule_in_a_new_submodule(kvlint: Run) -> None:
-    repository("inner", a=FILE)
-    repository("library", b="x = 1\n")
-    git("submodule", "--quiet", "add", "../inner", "in", folder="library")
-    commit(folder="library")
-    repository("outer", c=FILE)
-    git("submodule", "--quiet", "add", "../library", "lib", folder="outer")
-    git("submodule", "--quiet", "update", "--init", "--recursive", folder="outer")
-    expected = ["outer/lib/in/a.py:2", "outer/lib/in/a.py:4"]
-    assert places(kvlint("check", "outer", "--diff-base", "main")) == expected
-    assert places(kvlint("check", "outer/lib/in", "--diff-base", "main")) == expected
-
-
-def test_a_submodule_that_lacks_the_commit(kvlint: Run) -> None:
-    repository("library", a=FILE)
-    write("library/a.py", FILE + "more = LOST\n")
-    commit(folder="library")
-    repository("outer", b=FILE)
-    git("submodule", "--quiet", "add", "../library", "lib", folder="outer")
-    git("-C", "lib", "checkout", "--quiet", "HEAD~1", folder="outer")
-    commit(folder="outer")
-    shutil.rmtree("outer/lib")
-    shutil.rmtree("outer/.git/modules/lib")
-    write("library/a.py", FILE + "even = LOST\n")
-    commit(folder="library")
-    source = Path("library").resolve().as_uri()
-    git("clone", "--quiet", "--depth", "1", source, "lib", folder="outer")
-    git("submodule", "--quiet", "absorbgitdirs", folder="outer")
-    said = refusal(kvlint("check", "outer", "--diff-base", "main"))
-    assert "outer/lib: the submodule lacks commit" in said
-
-
 def test_conflicts_of_a_merge(kvlint: Run) -> None:
     repository(a=FILE, b=FILE)
     git("switch", "--quiet", "--create", "topic")
@@ -367,111 +208,6 @@ def test_with_a_baseline(kvlint: Run) -> None:
     write("a.py", FILE.replace("first", "again"))
     result = kvlint("check", "--diff-base", "HEAD", "--baseline", "known.json")
     assert "1 new finding, 1 known, 2 on unchanged lines (2 files checked" in result.stderr
-
-
-def test_revisions_that_are_none(kvlint: Run) -> None:
-    repository(a=FILE)
-    for revision in ("", "-x", "--output=x", "--help"):
-        assert "is no revision" in refusal(kvlint("check", f"--diff-base={revision}"))
-    assert sorted(os.listdir()) == [".git", "a.py"]
-    for revision in ("no-such", "main..HEAD", "main:a.py", "HEAD~9", "a b", "x;touch y", "$(touch y)", "'"):
-        said = refusal(kvlint("check", "--diff-base", revision))
-        assert f"names no commit in {os.getcwd()}; is it fetched?" in said
-    assert "names no commit" in refusal(kvlint("check", "--diff-base", "new\nline"))
-    assert sorted(os.listdir()) == [".git", "a.py"]
-
-
-def test_revisions_are_looked_up_before_anything_is_analysed(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository(a="x = 1\n")
-    monkeypatch.setattr("kvlint.engine.check_targets", None)
-    assert "names no commit" in refusal(kvlint("check", "--diff-base", "no-such"))
-    assert "no such file or folder: missing" in refusal(kvlint("check", "missing", "--diff-base", "main"))
-
-
-def test_a_repository_without_commits(kvlint: Run) -> None:
-    git("init", "--quiet", "--initial-branch", "main")
-    write("a.py", FILE)
-    assert "'HEAD' names no commit" in refusal(kvlint("check", "--diff-base", "HEAD"))
-    commit()
-    git("switch", "--quiet", "--orphan", "empty")
-    write("a.py", FILE)
-    assert "has no commit on its current branch yet" in refusal(kvlint("check", "--diff-base", "main"))
-    commit("another root")
-    assert "'main' and HEAD have no commit in common" in refusal(kvlint("check", "--diff-base", "main"))
-
-
-def test_a_shallow_clone(kvlint: Run) -> None:
-    repository("origin", a=FILE)
-    git("branch", "topic", folder="origin")
-    write("origin/b.py", FILE)
-    commit(folder="origin")
-    git("switch", "--quiet", "topic", folder="origin")
-    write("origin/c.py", FILE)
-    commit(folder="origin")
-    source = Path("origin").resolve().as_uri()
-    git("clone", "--quiet", "--depth", "1", "--branch", "topic", source, "clone")
-    said = refusal(kvlint("check", "clone", "--diff-base", "origin/main"))
-    assert "'origin/main' names no commit" in said
-    assert "`fetch-depth: 0`" in said
-    git("fetch", "--quiet", "--depth", "1", "origin", "main:refs/remotes/origin/main", folder="clone")
-    said = refusal(kvlint("check", "clone", "--diff-base", "origin/main"))
-    assert "have no commit in common" in said
-    assert "`fetch-depth: 0`" in said
-    git("fetch", "--quiet", "--unshallow", folder="clone")
-    assert places(kvlint("check", "clone", "--diff-base", "origin/main")) == ["clone/c.py:2", "clone/c.py:4"]
-
-
-def test_no_repository(kvlint: Run, tmp_path: Path) -> None:
-    write("a.py", FILE)
-    assert f"error: {tmp_path} lies in no Git repository\n" in refusal(kvlint("check", "--diff-base", "main"))
-    git("init", "--quiet", "--bare", "bare")
-    said = refusal(kvlint("check", "bare", "--diff-base", "main"))
-    assert f"{tmp_path}/bare lies in a Git repository, but not in a working tree" in said
-    repository("full", a=FILE)
-    assert "not in a working tree of it" in refusal(kvlint("check", "full/.git", "--diff-base", "main"))
-
-
-def test_a_repository_that_git_refuses(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository(a=FILE)
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    write(
-        "program/git", "#!/bin/sh\necho \"fatal: detected dubious ownership in repository at '$PWD'\" >&2\nexit 128\n"
-    )
-    os.chmod("program/git", 0o755)
-    monkeypatch.setenv("PATH", f"{os.getcwd()}/program", prepend=os.pathsep)
-    assert "git says: fatal: detected dubious ownership" in refusal(kvlint("check", "--diff-base", "main"))
-
-
-def test_git_is_not_there_or_fails(kvlint: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository(a=FILE)
-    program = shutil.which("git")
-    write("program/git", f'#!/bin/sh\ncase "$*" in *" diff "*) exit 3;; esac\nexec {program} "$@"\n')
-    os.chmod("program/git", 0o755)
-    monkeypatch.setenv("PATH", f"{os.getcwd()}/program")
-    assert "git diff failed in" in refusal(kvlint("check", "--diff-base", "main"))
-    write("program/git", f'#!/bin/sh\ncase "$*" in *" ls-files "*) exit 3;; esac\nexec {program} "$@"\n')
-    assert "git ls-files failed in" in refusal(kvlint("check", "--diff-base", "main"))
-    os.chmod("program/git", 0o644)
-    assert "git cannot be run in" in refusal(kvlint("check", "--diff-base", "main"))
-    os.remove("program/git")
-    assert "git was not found" in refusal(kvlint("check", "--diff-base", "main"))
-
-
-def test_standard_input_has_no_history(kvlint: Run) -> None:
-    repository(a=FILE)
-    said = refusal(kvlint("check", "--stdin-filename", "a.py", "--diff-base", "main", stdin=b""))
-    assert "--diff-base compares files" in said
-
-
-def test_installed_distributions_have_none_either(kvlint: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    repository("here", a=FILE)
-    write("library/pkg/a.py", FILE)
-    write("library/pkg-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\n")
-    write("library/pkg-1.0.dist-info/RECORD", "pkg/a.py,,\n")
-    monkeypatch.syspath_prepend(tmp_path / "library")
-    assert "library/pkg lies in no Git repository" in refusal(
-        kvlint("check", "--installed", "pkg", "--diff-base", "main")
-    )
 
 
 def test_a_crash_is_still_one(kvlint: Run) -> None:

@@ -352,22 +352,16 @@ def test_diagnosing_over_replaced_contents() -> None:
     assert brief(based({})) == []
 
 
-def _model(facts: object, display: str, names: object) -> str:
-    if display == "e.py":
-        raise ZeroDivisionError("the model crashed")
-    return display
-
-
-def test_inspecting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvlint.report.inspect_build.file_model", _model)
+def test_inspecting() -> None:
     write("b.py", CANDIDATE)
     write("a.py", CANDIDATE)
     write("c.py", CANDIDATE + "(")
     write("d.py", "")
-    write("e.py", CANDIDATE)
+    write("e.py", CANDIDATE + "UNSHOWABLE\n")
     inspection = engine.inspect(discover(["."], default_config()).targets, default_config())
     assert [file.display for file in inspection.files] == ["a.py", "b.py"]
+    assert [file.model.path for file in inspection.files] == ["a.py", "b.py"]
     (warning,) = inspection.warnings
     assert warning.startswith("c.py: cannot be parsed: ")
     (crash,) = inspection.crashes
-    assert (crash.path, crash.reason) == ("e.py", "ZeroDivisionError: the model crashed")
+    assert (crash.path, crash.reason) == ("e.py", "ZeroDivisionError: the stub cannot show it")

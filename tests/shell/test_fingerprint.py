@@ -8,7 +8,7 @@ import pytest
 
 from kvlint.diagnostics import Finding, Location, Severity, Span
 from kvlint.report import render
-from kvlint.report.fingerprint import Identity, fingerprints, identities
+from kvlint.report.fingerprint import Identity, fingerprints, fingerprints_of, identities
 from kvlint.report.model import FileCounts, Report
 from kvlint.source.text import SourceText, UnreadableSource, decode
 
@@ -57,6 +57,28 @@ def test_a_file_that_cannot_be_read_counts_as_empty() -> None:
         raise UnreadableSource(path, "gone")
 
     assert identities([finding(3, "caf\udce9.py")], fail) == [Identity("caf\\xe9.py", "KVL001", "", "")]
+
+
+def test_what_is_left_out_or_suppressed_changes_no_fingerprint() -> None:
+    first, second, other, elsewhere = finding(3), finding(4), finding(5), finding(3, "b.py")
+    read = reading().__getitem__
+    whole = fingerprints_of(Report((first, second, other, elsewhere), FileCounts()), read)
+    assert whole.reported == fingerprints([first, second, other, elsewhere], read)
+    narrowed = Report((second,), FileCounts(), left_out=(elsewhere, other, first))
+    assert fingerprints_of(narrowed, read).reported == [whole.reported[1]]
+    marked = fingerprints_of(Report((second, other), FileCounts(), suppressed=(first, elsewhere)), read)
+    assert marked.reported == fingerprints_of(Report((second, other), FileCounts()), read).reported
+    assert len({*marked.reported, *marked.suppressed}) == 4
+
+
+def test_findings_that_are_the_same_in_everything_get_two_fingerprints() -> None:
+    twice = fingerprints_of(Report((finding(3), finding(3)), FileCounts()), reading().__getitem__)
+    assert len(set(twice.reported)) == 2
+
+
+def test_a_file_of_which_nothing_is_reported_is_not_read() -> None:
+    report = Report((finding(3),), FileCounts(), left_out=(finding(3, "gone.py"),))
+    assert fingerprints_of(report, reading().__getitem__).reported == fingerprints([finding(3)], reading().__getitem__)
 
 
 def test_gitlab() -> None:
