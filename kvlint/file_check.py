@@ -88,7 +88,8 @@ class FileCheck:
             for finding in findings:
                 if finding.location.path != path:
                     raise RuntimeError(f"{finding.code} reports in another file, {finding.location.path}")
-            return self._silence(self.world.module(path).source, findings, rules, parsed=True)
+            outcome = self._silence(self.world.module(path).source, findings, rules, parsed=True)
+            return replace(outcome, warning=_doubts(facts))
         except UnreadableSource as failure:
             if failure.path != path:
                 # What another file is like is no reason to give this one up.
@@ -149,6 +150,19 @@ class FileCheck:
         for finding in findings:
             (silenced if suppressions.silences(finding.location.span.line, finding.code) else kept).append(finding)
         return Outcome(source.path, tuple(kept), tuple(silenced), parsed)
+
+
+def _doubts(facts: Facts) -> str | None:
+    """What keeps classes that deal with a status from being judged, None where nothing does."""
+    classes = [cls.name for cls in facts.bases_in_doubt]
+    if not classes:
+        return None
+    missing = facts.bases_in_doubt[0].missing_bases[0]
+    more = f" and {len(classes) - 3} more" if len(classes) > 3 else ""
+    return (
+        f"little is said of {', '.join(classes[:3])}{more}: {missing} and the like, their bases, were not found; "
+        "if they are in another folder, `roots` in the configuration names where imports start"
+    )
 
 
 def _unique(findings: Iterator[Finding]) -> tuple[Finding, ...]:

@@ -21,6 +21,7 @@ from kvlint.analysis.removals import (
     revival,
     room_tables,
 )
+from kvlint.analysis.roles import bases_in_doubt
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import EXCEPTION, STATUS
@@ -30,6 +31,7 @@ from kvlint.diagnostics import Location, Span
 from kvlint.semantics.hierarchy import ClassInfo, classes_of
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
+from kvlint.source.display import one_line
 from kvlint.source.text import UnreadableSource
 
 
@@ -67,10 +69,20 @@ class Facts:
 
     @property
     def judged_writers(self) -> tuple[Writer, ...]:
-        """The writers whose tables say something: of a status table, or of a record that is written live and failed."""
+        """The writers whose tables say something: of a status table, or of a record that is written live and failed.
+
+        Where no member of the enum is known to be a failure, none is known to be live either.
+        """
         return tuple(
-            writer for writer in self.writers if writer.subject.kind == "table" or carries_live_statuses(writer)
+            writer
+            for writer in self.writers
+            if writer.subject.enum.failures and (writer.subject.kind == "table" or carries_live_statuses(writer))
         )
+
+    @property
+    def bases_in_doubt(self) -> tuple[ClassInfo, ...]:
+        """The classes that deal with a status and have a base that could not be found."""
+        return bases_in_doubt(self.world, self.module)
 
     @cached_property
     def writes(self) -> tuple[Write, ...]:
@@ -101,7 +113,8 @@ class Facts:
     @cached_property
     def drops(self) -> tuple[Drop, ...]:
         """The ways in which workers give an item up while its room is live."""
-        return tuple(drop for worker in self.workers for drop in drops_of(worker, self.reach))
+        judged = (worker for worker in self.workers if worker.subject.enum.failures)
+        return tuple(drop for worker in judged for drop in drops_of(worker, self.reach))
 
     def removals(self, table: str, cls: ClassInfo) -> tuple[RemovalSite, ...]:
         """The pop-site catalogue of a room table of ``cls``'s hierarchy."""
@@ -206,7 +219,8 @@ class Facts:
     def cited(self, node: ast.AST, module: Module | None = None) -> str:
         """``folder/file.py:line``, for messages."""
         path = (module or self.module).path
-        return f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}:{node.lineno}"  # type: ignore[attr-defined]
+        shown = f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}"
+        return f"{one_line(shown)}:{node.lineno}"  # type: ignore[attr-defined]
 
 
 def _header_end(node: ast.AST) -> ast.AST | None:

@@ -50,6 +50,7 @@ def run_guarded(command: Callable[[], object]) -> None:
     raw_messages, sys.stderr = _guarded(messages)
     raw_messages.is_told = False
     try:
+        require_folder()
         try:
             command()
         finally:
@@ -63,6 +64,15 @@ def run_guarded(command: Callable[[], object]) -> None:
         sys.exit(UNWRITTEN)
     finally:
         sys.stdout, sys.stderr = output, messages
+
+
+def require_folder() -> None:
+    """Exit with `UNWRITTEN`, and say so, where the current folder has been removed: no relative path means anything."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        say(f"error: the current folder cannot be used ({error.strerror}): change to one that exists")
+        sys.exit(UNWRITTEN)
 
 
 def _guarded(stream: TextIO | None) -> tuple[_Descriptor, TextIO]:

@@ -138,6 +138,8 @@ def configuration(selection: Selection) -> Config:
     from kvlint.config import default_config, load_config, read_config
     from kvlint.registry import require_known
 
+    if selection.stdin_filename is not None and set(selection.paths) - {STDIN}:
+        raise click.UsageError("--stdin-filename names the file that standard input stands for: leave the PATHs out")
     if selection.config is not None and selection.isolated:
         raise click.UsageError("--config names a configuration file and --isolated reads none: give one of them")
     if selection.isolated:

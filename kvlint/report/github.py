@@ -11,7 +11,7 @@ from collections import Counter
 
 from kvlint.diagnostics import Finding, Severity
 from kvlint.report.model import Report
-from kvlint.source.display import printable
+from kvlint.source.display import one_line, printable
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -58,7 +58,9 @@ def _shortened(text: str) -> str:
 
 
 def _data(text: str) -> str:
-    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # A name with control characters must not write to the terminal of whoever reads the log.
+    lines = (one_line(line) for line in printable(text).replace("%", "%25").split("\n"))
+    return "%0A".join(lines)
 
 
 def _property(text: str) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 class StubFacts:
     path: str
     lines: tuple[str, ...]
+    bases_in_doubt: tuple[Any, ...] = ()
 
 
 def facts_of(path: str, world: World) -> StubFacts:

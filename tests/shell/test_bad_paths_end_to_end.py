@@ -7,9 +7,12 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import kvlint as package
 
 from .backends import BACKEND, FINDING, assert_only_inserted, kvlint
 
@@ -99,3 +102,15 @@ def test_any_path_will_do(name: bytes, tmp_path: Path) -> None:
     with open(path, "rb") as file:
         assert file.read() == BACKEND.encode()
     assert os.listdir(os.fsencode(tmp_path)) == [name]
+
+
+def test_the_current_folder_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = (
+        "import os, sys; os.rmdir(os.getcwd()); from kvlint.cli import main; sys.argv = ['kvlint', 'check']; main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(package.__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=gone, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: the current folder cannot be used (No such file or directory)")

@@ -46,3 +46,20 @@ def test_another_file_that_cannot_be_read_is_no_finding_here(tmp_path: Path, mon
     assert report.findings == ()
     (crash,) = report.crashes
     assert "/other.py" in crash.reason
+
+
+def test_what_is_said_of_bases_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = "\n\nclass {}(Gone):\n    def end(self):\n        self.x = XferState.FAILED\n"
+    text = BAD.read_text(encoding="utf-8") + "".join(map(more.format, ("A", "B", "C", "D")))
+    Path("backend.py").write_text(text.replace("class ", "from nowhere import Gone\n\n\nclass ", 1))
+    (warning,) = engine.check(["backend.py"], default_config()).warnings
+    assert warning.startswith("backend.py: little is said of A, B, C and 1 more: nowhere.Gone and the like")
+
+
+def test_an_enum_without_a_known_failure_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = BAD.read_text(encoding="utf-8")
+    assert "FAILED" in text
+    Path("backend.py").write_text(text.replace("FAILED", "BROKEN") + "\n# Failed\n")
+    assert engine.check(["backend.py"], default_config()).findings == ()

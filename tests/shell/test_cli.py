@@ -221,6 +221,8 @@ def test_standard_input(kvlint: Run) -> None:
     assert result.exit_code == 1
     assert result.stdout == "sub/a.py:2:1: KVL001 the failure is lost\n    sub/base.py:1:1: by this writer\n"
     assert kvlint("check", "--stdin-filename", "a.py", "-", stdin=b"x = 1").exit_code == 0
+    refused = kvlint("check", "--stdin-filename", "a.py", ".", stdin=b"x = 1")
+    assert (refused.exit_code, "leave the PATHs out" in refused.stderr) == (2, True)
     assert "KVL900" in kvlint("check", "-", stdin=CANDIDATE.encode() + b"(").stdout
 
 
