@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 16 << 20
 MAX_TREE_BYTES = 512 << 20
 
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError,
-           NotImplementedError, RuntimeError)  # fmt: skip
+           NotImplementedError, RuntimeError, ValueError)  # fmt: skip
 
 
 class BadArchive(BundleError):

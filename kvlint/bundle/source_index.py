@@ -8,7 +8,6 @@ server only.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import ssl
@@ -19,10 +18,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from http.client import HTTPMessage
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
 from typing import IO
 
+import msgspec
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 
 from kvlint.bundle import BundleError
@@ -35,6 +35,7 @@ _LARGEST_ARCHIVE = 1 << 30
 _SECONDS = 60
 _PIECE = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_UNREADABLE = (OSError, ValueError, HTTPException)
 _CREDENTIALS = "Authorization"
 _PORTS = {"http": 80, "https": 443}
 
@@ -63,17 +64,12 @@ def download_source(name: str, version: str, folder: Path, settings: Mapping[str
     wanted = version_of(version)
     for index in _indexes(settings):
         try:
-            page = _read(opener, f"{index.rstrip('/')}/{canonicalize_name(name)}/", _LARGEST_PAGE)
-        except urllib.error.HTTPError as error:
-            if error.code not in {404, 410}:
+            found = links(*_read(opener, f"{index.rstrip('/')}/{canonicalize_name(name)}/", _LARGEST_PAGE))
+        except _UNREADABLE as error:
+            if not _knows_no_such_name(error):
                 complaints.append(f"{_without_credentials(index)}: {_reason(error)}")
             continue
-        except (OSError, ValueError) as error:
-            if isinstance(getattr(error, "reason", error), FileNotFoundError):
-                continue
-            complaints.append(f"{_without_credentials(index)}: {_reason(error)}")
-            continue
-        for link in links(*page):
+        for link in found:
             if _release_of(link.filename) == (canonicalize_name(name), wanted):
                 return _save(opener, index, link, folder, f"{name}=={version}")
     if complaints:
@@ -85,16 +81,37 @@ def download_source(name: str, version: str, folder: Path, settings: Mapping[str
 
 
 def links(body: bytes, kind: str, base: str) -> tuple[Link, ...]:
-    """The files that an index page of content type ``kind``, read from ``base``, lists."""
+    """The files that an index page of content type ``kind``, read from ``base``, lists.
+
+    Raises ValueError where the page is not what its type says.
+    """
     if "json" in kind:
-        files = json.loads(body).get("files", [])
+        try:
+            files = msgspec.json.decode(body, type=_Page).files
+        except msgspec.DecodeError as error:
+            raise ValueError(f"the page is not JSON as PEP 691 has it: {error}") from error
         return tuple(
-            Link(file["filename"], urllib.parse.urljoin(base, file["url"]), file.get("hashes", {}).get("sha256", ""))
-            for file in files
+            Link(file.filename, urllib.parse.urljoin(base, file.url), file.hashes.get("sha256", "")) for file in files
         )
     parser = _Anchors()
-    parser.feed(body.decode("utf-8", "replace"))
+    try:
+        parser.feed(body.decode("utf-8", "replace"))
+    except AssertionError as error:
+        # What the standard library's parser raises at a declaration that it does not know.
+        raise ValueError(f"the page is not HTML: {error}") from error
     return tuple(_link_of(href, base) for href in parser.found)
+
+
+class _File(msgspec.Struct):
+    filename: str
+    url: str
+    hashes: dict[str, str] = {}
+
+
+class _Page(msgspec.Struct):
+    """What is read of a project's page of PEP 691."""
+
+    files: list[_File] = []
 
 
 class _Anchors(HTMLParser):
@@ -204,7 +221,7 @@ def _save(opener: urllib.request.OpenerDirector, index: str, link: Link, folder:
                 if file.tell() + len(piece) > _LARGEST_ARCHIVE:
                     raise ValueError(f"is larger than {_LARGEST_ARCHIVE} bytes")
                 file.write(piece)
-    except (OSError, ValueError) as error:
+    except _UNREADABLE as error:
         raise SourceUnavailable(f"{about}: {one_line(link.filename)} cannot be fetched: {_reason(error)}") from error
     if _DIGEST.fullmatch(link.sha256) and digest.hexdigest() != link.sha256:
         raise SourceUnavailable(
@@ -214,10 +231,16 @@ def _save(opener: urllib.request.OpenerDirector, index: str, link: Link, folder:
     return target
 
 
+def _knows_no_such_name(error: Exception) -> bool:
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code in {404, 410}
+    return isinstance(getattr(error, "reason", error), FileNotFoundError)
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
         return one_line(str(error.reason))
-    return one_line(str(error))
+    return one_line(str(error)) or type(error).__name__
 
 
 def _without_credentials(url: str) -> str:

@@ -142,6 +142,13 @@ def test_a_wheel_with_a_damaged_member(tmp_path: Path) -> None:
         unpack(made, tmp_path / "out")
 
 
+def test_a_wheel_with_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+    made = wheel(tmp_path / "a.whl", {"\xe4\xe4.py": b""})
+    made.write_bytes(made.read_bytes().replace("\xe4\xe4".encode(), b"\xff\xff\xff\xff"))
+    with pytest.raises(BadArchive, match="is damaged"):
+        unpack(made, tmp_path / "out")
+
+
 def test_a_source_distribution_cut_off(tmp_path: Path) -> None:
     made = sdist(tmp_path / "a.tar.gz", {"a.py": bytes(range(256)) * 2000})
     made.write_bytes(made.read_bytes()[:-600])

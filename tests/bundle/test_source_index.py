@@ -118,6 +118,36 @@ def test_an_index_that_fails_is_told(index: Index, tmp_path: Path) -> None:
         download_source("p", "1", tmp_path, settings(index, "/broken"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/vnd.pypi.simple.v1+json", b"{"),
+        ("application/vnd.pypi.simple.v1+json", b"[]"),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"url": "p-1.0.tar.gz"}]}'),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"filename": 1, "url": "p-1.0.tar.gz"}]}'),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"filename": "p-1.0.tar.gz", "url": "http://[/"}]}'),
+        ("text/html", b"<![odd[x]]><a href='p-1.0.tar.gz'>"),
+        ("text/html", b"<a href='http://[/'>"),
+    ],
+)
+def test_a_page_that_is_none_is_told_and_the_next_index_asked(
+    kind: str, body: bytes, index: Index, tmp_path: Path
+) -> None:
+    index.pages["/simple/p/"] = (kind, body)
+    with pytest.raises(SourceUnavailable, match=r"could not be looked up: http://127\.0\.0\.1:\d+/simple: \w+"):
+        download_source("p", "1.0", tmp_path, settings(index))
+    index.pages["/extra/p/"] = html("p-1.0.tar.gz")
+    index.pages["/extra/p/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    both = settings(index) | {"extra-index-url": f"{index.url}/extra"}
+    assert download_source("p", "1.0", tmp_path, both) is not None
+
+
+def test_an_address_that_http_cannot_ask_for(index: Index, tmp_path: Path) -> None:
+    index.pages["/simple/p/"] = html(f"{index.url}/a b/p-1.0.tar.gz")
+    with pytest.raises(SourceUnavailable, match=r"cannot be fetched: "):
+        download_source("p", "1.0", tmp_path, settings(index))
+
+
 def test_other_bytes_than_promised(index: Index, tmp_path: Path) -> None:
     index.pages["/simple/p/"] = html(f"p-1.0.tar.gz#sha256={'0' * 64}")
     index.pages["/simple/p/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
