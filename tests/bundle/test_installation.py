@@ -9,8 +9,10 @@ import os
 import py_compile
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -230,18 +232,43 @@ def test_leftovers_of_a_killed_run_are_cleared_away(made: Made, site: Path) -> N
     assert (site / "kvdemo/.kvlint-mine.tmp").exists()
 
 
-def test_without_hard_links_the_original_is_copied(
-    made: Made, site: Path, monkeypatch: pytest.MonkeyPatch, fixed: dict[str, bytes]
+def test_what_was_looked_at_is_kept(made: Made, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkstemp = tempfile.mkstemp
+
+    def save_meanwhile(*arguments: Any, **options: Any) -> tuple[int, str]:
+        (site / BACKEND).write_bytes(b"saved by an editor")
+        return mkstemp(*arguments, **options)
+
+    monkeypatch.setattr(tempfile, "mkstemp", save_meanwhile)
+    monkeypatch.setattr(os, "link", lambda *arguments: pytest.fail("what lies there now need not be the original"))
+    with pytest.raises(Incomplete, match="was changed by someone else"):
+        put_on(made, site)
+    assert (site / (BACKEND + BACKUP_SUFFIX)).read_bytes() == AFFECTED[BACKEND]
+    assert (site / BACKEND).read_bytes() == b"saved by an editor"
+
+
+@pytest.mark.parametrize("change", [put_on, take_off])
+def test_what_another_run_did_while_this_one_waited_is_seen(
+    change: Callable[[Made, Path], tuple[State, ...]], made: Made, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*arguments: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
+    """The other run, which holds the lock, does the whole work before this one gets it."""
+    if change is take_off:
+        put_on(made, site)
 
-    monkeypatch.setattr(os, "link", refuse)
-    put_on(made, site)
-    assert content(site) == with_backups(fixed)
+    def wait(*arguments: object) -> None:
+        monkeypatch.setattr(fcntl, "flock", lambda *arguments: None)
+        change(made, site)
+
+    monkeypatch.setattr(fcntl, "flock", wait)
+    assert change(made, site) == (State.PATCHED if change is put_on else State.ORIGINAL,) * 2
 
 
-@pytest.mark.parametrize("name", ["link", "replace", "fsync"])
+def test_a_folder_that_is_not_there(made: Made, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="is not there"):
+        put_on(made, tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["replace", "fsync"])
 def test_a_full_disk(name: str, made: Made, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -258,7 +285,6 @@ def test_a_copy_that_fails_leaves_nothing(made: Made, site: Path, monkeypatch: p
     def refuse(*arguments: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(Incomplete):
         put_on(made, site)
