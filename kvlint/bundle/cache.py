@@ -19,11 +19,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlint.bundle import BundleError
+from kvlint.bundle import STALE_SECONDS, BundleError
 from kvlint.cache.location import FOLDER_VARIABLE, caches_folder
 
 _SCRATCH = "download-"
-_STALE_SECONDS = 24 * 3600
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -112,7 +111,7 @@ class Cache:
         """Remove what runs that were killed long ago left behind."""
         for folder in self.folder.glob(f"{_SCRATCH}*"):
             with suppress(OSError):
-                if folder.stat().st_mtime < time.time() - _STALE_SECONDS:
+                if folder.stat().st_mtime < time.time() - STALE_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager

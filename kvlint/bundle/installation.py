@@ -15,16 +15,17 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from kvlint.bundle import BundleError
+from kvlint.bundle import STALE_SECONDS, BundleError
 from kvlint.bundle.manifest import FileEntry, ReleaseEntry
 from kvlint.bundle.patches import FilePatch, PatchError, backward, forward, parse
 from kvlint.fixing.refusals import WriteRefused
-from kvlint.fixing.write import write_atomically
+from kvlint.fixing.write import TEMPORARY_NAME, write_atomically
 
 #: What the kept original of ``conn.py`` is called: ``conn.py.kvlint-orig``.
 BACKUP_SUFFIX = ".kvlint-orig"
@@ -33,7 +34,8 @@ BACKUP_SUFFIX = ".kvlint-orig"
 _HEADER_BYTES = 16
 _UNCHECKED_HASH = (0b01).to_bytes(4, "little")
 
-_LEFTOVER = re.compile(r"\.kvlint-[0-9a-f]{16}\.tmp")
+_COPY_PREFIX, _COPY_SUFFIX = ".kvlint-", ".copy"
+_COPY_NAME = re.compile(rf"{re.escape(_COPY_PREFIX)}[a-z0-9_]{{8}}{re.escape(_COPY_SUFFIX)}")
 
 #: From a path relative to the folder that holds the package to where the file is on this disk.
 Locate = Callable[[str], str]
@@ -242,11 +244,19 @@ def _locked(entry: ReleaseEntry, locate: Locate) -> Iterator[None]:
             # Some network file systems have no locks; a file is still replaced only if it is the expected one.
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with contextlib.suppress(OSError):
-                for name in os.listdir(folder):
-                    if _LEFTOVER.fullmatch(name):
-                        os.unlink(os.path.join(folder, name))
+            _sweep(folder)
         yield
+
+
+def _sweep(folder: str) -> None:
+    """Remove what runs that were killed long ago left in ``folder``; a `kvlint fix` may be at work in it now."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if TEMPORARY_NAME.fullmatch(name) or _COPY_NAME.fullmatch(name):
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    if os.lstat(path).st_mtime < time.time() - STALE_SECONDS:
+                        os.unlink(path)
 
 
 def _write_all(found: tuple[Found, ...], texts: Mapping[str, tuple[bytes, bytes]], way: _Way) -> None:
@@ -275,10 +285,6 @@ def _finish_patched(item: Found) -> None:
     _forget_bytecode(item.path)
 
 
-def _revert_one(path: str, now: bytes, then: bytes) -> None:
-    write_atomically(path, now, then)
-
-
 def _finish_reverted(item: Found) -> None:
     _forget_bytecode(item.path)
     backup = item.path + BACKUP_SUFFIX
@@ -295,13 +301,14 @@ def _keep(path: str, data: bytes) -> None:
         if _digest(backup) == hashlib.sha256(data).hexdigest():
             return
         os.unlink(backup)
-    descriptor, temporary = tempfile.mkstemp(prefix=".kvlint-", suffix=".copy", dir=os.path.dirname(path))
+    descriptor, temporary = tempfile.mkstemp(prefix=_COPY_PREFIX, suffix=_COPY_SUFFIX, dir=os.path.dirname(path))
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        shutil.copystat(path, temporary)
+        # Not its times: by them a sweep tells that a temporary is in use.
+        shutil.copymode(path, temporary)
         os.replace(temporary, backup)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -324,4 +331,4 @@ def _forget_bytecode(path: str) -> None:
 
 
 _APPLYING = _Way("applied", State.ORIGINAL, forward, _patch_one, _finish_patched)
-_REVERTING = _Way("reverted", State.PATCHED, backward, _revert_one, _finish_reverted)
+_REVERTING = _Way("reverted", State.PATCHED, backward, write_atomically, _finish_reverted)

@@ -224,12 +224,39 @@ def test_compiled_copies_that_nobody_checks_are_removed(made: Made, site: Path) 
     assert [path.exists() for path in unchecked] == [False, True]
 
 
-def test_leftovers_of_a_killed_run_are_cleared_away(made: Made, site: Path) -> None:
-    (site / "kvdemo/.kvlint-0123456789abcdef.tmp").write_bytes(b"half")
-    (site / "kvdemo/.kvlint-mine.tmp").write_bytes(b"not ours")
+def test_leftovers_of_a_killed_run_are_cleared_away_a_day_later(made: Made, site: Path) -> None:
+    old, running = ["0123456789abcdef.tmp", "ab_01234.copy"], ["fedcba9876543210.tmp", "43210_ab.copy"]
+    mine = ["mine.tmp", "mine.copy"]
+    for name in (*old, *running, *mine):
+        (site / f"kvdemo/.kvlint-{name}").write_bytes(b"half")
+    for name in (*old, *mine):
+        os.utime(site / f"kvdemo/.kvlint-{name}", (0, 0))
     put_on(made, site)
-    assert not (site / "kvdemo/.kvlint-0123456789abcdef.tmp").exists()
-    assert (site / "kvdemo/.kvlint-mine.tmp").exists()
+    assert {path.name for path in site.glob("kvdemo/.kvlint-*")} == {f".kvlint-{name}" for name in (*running, *mine)}
+
+
+def test_a_sweep_knows_the_temporaries_of_a_running_command(
+    made: Made, site: Path, monkeypatch: pytest.MonkeyPatch, fixed: dict[str, bytes]
+) -> None:
+    """They are young, although what they are copies of is old; once they are old themselves, they go."""
+    replace = os.replace
+    swept: list[str] = []
+
+    def sweep_and_replace(source: str, target: str) -> None:
+        installation._sweep(os.path.dirname(source))
+        kept = Path(source).read_bytes()
+        os.utime(source, (0, 0))
+        installation._sweep(os.path.dirname(source))
+        swept.append(Path(source).suffix)
+        assert not os.path.exists(source)
+        Path(source).write_bytes(kept)
+        replace(source, target)
+
+    os.utime(site / BACKEND, (0, 0))
+    monkeypatch.setattr(os, "replace", sweep_and_replace)
+    put_on(made, site)
+    assert content(site) == with_backups(fixed)
+    assert swept == [".copy", ".tmp"] * 2
 
 
 def test_what_was_looked_at_is_kept(made: Made, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,7 +432,9 @@ def test_killed_at_any_step_a_file_is_old_or_new(
             backup = site / (name + BACKUP_SUFFIX)
             if now[name] == fixed[name] or backup.exists():
                 assert backup.read_bytes() == AFFECTED[name]
-        # The next run completes what was begun, and clears away what lay about.
+        # The next run completes what was begun, and, a day later, clears away what lay about.
+        for left in (site / "kvdemo").glob(".kvlint-*"):
+            os.utime(left, (0, 0))
         (put_on if action == "apply" else take_off)(made, site)
         assert content(site) == (with_backups(fixed) if action == "apply" else AFFECTED)
         if action == "apply":
