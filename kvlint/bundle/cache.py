@@ -89,10 +89,7 @@ class Cache:
             os.replace(downloaded, target)
             note = self._note(name, version)
             note.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=note.parent)
-            with open(descriptor, "w", encoding="utf-8") as stream:
-                json.dump({"file": downloaded.name, "sha256": digest}, stream)
-            os.replace(temporary, note)
+            _replace(note, json.dumps({"file": downloaded.name, "sha256": digest}))
         return Archive(target, digest)
 
     @contextmanager
@@ -127,6 +124,18 @@ class Cache:
 
     def _note(self, name: str, version: str) -> Path:
         return self.folder / "releases" / self._index / name / f"{version}.json"
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 @contextmanager
