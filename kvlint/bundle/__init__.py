@@ -16,6 +16,9 @@ JUDGED = ("KVL001", "KVL002", "KVL003", "KVL004", "KVL005")
 #: The rules of which a patched release has no finding; a release that the safe fixes do not get there has no patch.
 CLEARED = ("KVL001", "KVL002", "KVL004")
 
+#: From what age on a temporary file is no running command's any more, but what a killed one left.
+STALE_SECONDS = 24 * 3600
+
 
 class BundleError(KvlintError):
     """A release that cannot be had or used: what was wrong, where, and what to do."""

@@ -1,7 +1,8 @@
 """The Python files of a wheel or source distribution, read without unpacking tricks: nothing is built or run.
 
-A member that would leave the folder, that is a link or a device, or that is
-larger than source code gets, condemns the archive.
+A member that would leave the folder condemns the archive; so does a Python file
+that is a link or a device, or larger than source code gets.  Other members are
+never written, and may be links, which honest source distributions have.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from kvlint.bundle import BundleError
 from kvlint.source.discovery import SUFFIXES
@@ -28,9 +29,11 @@ MAX_MEMBERS = 200_000
 MAX_FILES = 50_000
 MAX_FILE_BYTES = 16 << 20
 MAX_TREE_BYTES = 512 << 20
+# A tar archive is decompressed from its start to the last member, wanted or not.
+MAX_TAR_BYTES = 8 << 30
 
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError,
-           NotImplementedError, RuntimeError)  # fmt: skip
+           NotImplementedError, RuntimeError, ValueError)  # fmt: skip
 
 
 class BadArchive(BundleError):
@@ -54,9 +57,10 @@ def unpack(archive: Path, destination: Path) -> tuple[str, ...]:
     written: dict[str, None] = {}
     total = 0
     for member in _members(archive):
+        name = _safe_name(archive, member)
         if member.is_folder or not member.name.endswith(SUFFIXES):
             continue
-        name = _safe_name(archive, member)
+        _require_regular(archive, member)
         total += member.size
         if member.size > MAX_FILE_BYTES or total > MAX_TREE_BYTES:
             raise BadArchive(f"{archive.name}: {one_line(member.name)} is too large to be a source file; not unpacked")
@@ -118,7 +122,7 @@ def _zip_members(archive: Path) -> Iterator[_Member]:
 
 
 def _tar_members(archive: Path) -> Iterator[_Member]:
-    with tarfile.open(archive) as opened:
+    with _BoundedTar.open(archive) as opened:
         for count, info in enumerate(opened, start=1):
             _require_few(archive, count)
 
@@ -131,6 +135,37 @@ def _tar_members(archive: Path) -> Iterator[_Member]:
             yield _Member(info.name, info.size, info.isdir(), info.isreg() and not info.sparse, read)
 
 
+class _BoundedTar(tarfile.TarFile):
+    """A tar archive of which no more is decompressed than source code can need, whatever its headers tell."""
+
+    def __init__(self, name: Any, mode: Any = "r", fileobj: Any = None, **options: Any) -> None:
+        # Without a stream, nothing is to be decompressed.
+        bounded: Any = None if fileobj is None else _BoundedStream(os.path.basename(name), fileobj)
+        super().__init__(name, mode, bounded, **options)
+
+
+class _BoundedStream:
+    """What `tarfile` uses of a decompressing stream; raises BadArchive rather than read too much of it."""
+
+    def __init__(self, name: str, stream: IO[bytes]) -> None:
+        self._name = name
+        self._stream = stream
+        self.tell = stream.tell
+        self.close = stream.close
+
+    def read(self, size: int) -> bytes:
+        """Read ``size`` bytes, which have to fit into memory: a header tells how long its extension is."""
+        if size > MAX_FILE_BYTES + tarfile.RECORDSIZE:
+            raise BadArchive(f"{self._name}: has a header of {size} bytes; not unpacked")
+        return self._stream.read(size)
+
+    def seek(self, position: int) -> int:
+        """Go to ``position``; all bytes before it are decompressed for that."""
+        if position > MAX_TAR_BYTES:
+            raise BadArchive(f"{self._name}: unpacks to more than {MAX_TAR_BYTES} bytes; not unpacked")
+        return self._stream.seek(position)
+
+
 def _require_few(archive: Path, count: int) -> None:
     if count > MAX_MEMBERS:
         raise BadArchive(f"{archive.name}: holds more than {MAX_MEMBERS} files; not unpacked")
@@ -138,11 +173,20 @@ def _require_few(archive: Path, count: int) -> None:
 
 def _safe_name(archive: Path, member: _Member) -> str:
     name = PurePosixPath(member.name)
-    if name.is_absolute() or ".." in name.parts or any(character in member.name for character in "\\:\0"):
-        raise BadArchive(f"{archive.name}: holds the unsafe path {one_line(member.name)!r}; not unpacked")
+    if name.is_absolute() or ".." in name.parts:
+        raise _unsafe(archive, member)
+    return os.fspath(name)
+
+
+def _require_regular(archive: Path, member: _Member) -> None:
+    if any(character in member.name for character in "\\:\0"):
+        raise _unsafe(archive, member)
     if not member.is_file:
         raise BadArchive(f"{archive.name}: {one_line(member.name)} is no regular file; not unpacked")
-    return os.fspath(name)
+
+
+def _unsafe(archive: Path, member: _Member) -> BadArchive:
+    return BadArchive(f"{archive.name}: holds the unsafe path {one_line(member.name)!r}; not unpacked")
 
 
 def _damaged(archive: Path, error: Exception) -> BadArchive:

@@ -91,6 +91,7 @@ class _Fixes:
         self._run = run
         self._notes = notes
         self._judged: dict[str, dict[Version, bool]] = {}
+        self._known: dict[str, Known] = {}
         self._listed: dict[str, tuple[Version, ...]] = {}
         for release in found:
             self._note(release)
@@ -124,13 +125,18 @@ class _Fixes:
     def _later(self, package: str, here: Version) -> list[Version]:
         versions = {*self._judged.get(package, {})}
         if self._run.look_ahead:
-            versions |= {*self._run.known(package), *self._list(package)}
+            versions |= {*self._known_of(package), *self._list(package)}
         ordinary = (version for version in versions if version > here and not version.is_devrelease)
         return sorted(version for version in ordinary if here.is_prerelease or not version.is_prerelease)
 
     def _state(self, package: str, version: Version) -> bool | None:
         judged = self._judged.get(package, {}).get(version)
-        return self._run.known(package).get(version) if judged is None and self._run.look_ahead else judged
+        return self._known_of(package).get(version) if judged is None and self._run.look_ahead else judged
+
+    def _known_of(self, package: str) -> Known:
+        if package not in self._known:
+            self._known[package] = self._run.known(package)
+        return self._known[package]
 
     def _list(self, package: str) -> tuple[Version, ...]:
         if package not in self._listed:

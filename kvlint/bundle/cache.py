@@ -19,11 +19,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlint.bundle import BundleError
+from kvlint.bundle import STALE_SECONDS, BundleError
 from kvlint.cache.location import FOLDER_VARIABLE, caches_folder
 
 _SCRATCH = "download-"
-_STALE_SECONDS = 24 * 3600
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -90,10 +89,7 @@ class Cache:
             os.replace(downloaded, target)
             note = self._note(name, version)
             note.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=note.parent)
-            with open(descriptor, "w", encoding="utf-8") as stream:
-                json.dump({"file": downloaded.name, "sha256": digest}, stream)
-            os.replace(temporary, note)
+            _replace(note, json.dumps({"file": downloaded.name, "sha256": digest}))
         return Archive(target, digest)
 
     @contextmanager
@@ -112,7 +108,7 @@ class Cache:
         """Remove what runs that were killed long ago left behind."""
         for folder in self.folder.glob(f"{_SCRATCH}*"):
             with suppress(OSError):
-                if folder.stat().st_mtime < time.time() - _STALE_SECONDS:
+                if folder.stat().st_mtime < time.time() - STALE_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
@@ -128,6 +124,18 @@ class Cache:
 
     def _note(self, name: str, version: str) -> Path:
         return self.folder / "releases" / self._index / name / f"{version}.json"
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 @contextmanager

@@ -7,7 +7,6 @@ file; a run that was killed is completed by the next one.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import glob
 import hashlib
@@ -16,16 +15,17 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from kvlint.bundle import BundleError
+from kvlint.bundle import STALE_SECONDS, BundleError
 from kvlint.bundle.manifest import FileEntry, ReleaseEntry
 from kvlint.bundle.patches import FilePatch, PatchError, backward, forward, parse
 from kvlint.fixing.refusals import WriteRefused
-from kvlint.fixing.write import write_atomically
+from kvlint.fixing.write import TEMPORARY_NAME, write_atomically
 
 #: What the kept original of ``conn.py`` is called: ``conn.py.kvlint-orig``.
 BACKUP_SUFFIX = ".kvlint-orig"
@@ -34,7 +34,8 @@ BACKUP_SUFFIX = ".kvlint-orig"
 _HEADER_BYTES = 16
 _UNCHECKED_HASH = (0b01).to_bytes(4, "little")
 
-_LEFTOVER = re.compile(r"\.kvlint-[0-9a-f]{16}\.tmp")
+_COPY_PREFIX, _COPY_SUFFIX = ".kvlint-", ".copy"
+_COPY_NAME = re.compile(rf"{re.escape(_COPY_PREFIX)}[a-z0-9_]{{8}}{re.escape(_COPY_SUFFIX)}")
 
 #: From a path relative to the folder that holds the package to where the file is on this disk.
 Locate = Callable[[str], str]
@@ -88,14 +89,7 @@ def apply(entry: ReleaseEntry, locate: Locate, patch: bytes, *, dry_run: bool = 
     original nor patched; Incomplete; PatchError where the patch does not give
     what the manifest promises.
     """
-    found = look(entry, locate)
-    _require_known(entry, found, "applied")
-    new = {item.path: _changed(item, _patch_of(entry, patch, item), forward) for item in _in(State.ORIGINAL, found)}
-    _require_writable(new, found)
-    if not dry_run:
-        with _locked(found):
-            _write_all(found, new, _patch_one, _finish_patched)
-    return found
+    return _change(entry, locate, patch, _APPLYING, dry_run)
 
 
 def revert(entry: ReleaseEntry, locate: Locate, patch: bytes, *, dry_run: bool = False) -> tuple[Found, ...]:
@@ -103,13 +97,20 @@ def revert(entry: ReleaseEntry, locate: Locate, patch: bytes, *, dry_run: bool =
 
     Raises as `apply` does; a file that was changed since it was patched is refused.
     """
-    found = look(entry, locate)
-    _require_known(entry, found, "reverted")
-    old = {item.path: _changed(item, _patch_of(entry, patch, item), backward) for item in _in(State.PATCHED, found)}
-    _require_writable(old, found)
-    if not dry_run:
-        with _locked(found):
-            _write_all(found, old, _revert_one, _finish_reverted)
+    return _change(entry, locate, patch, _REVERTING, dry_run)
+
+
+def _change(entry: ReleaseEntry, locate: Locate, patch: bytes, way: _Way, dry_run: bool) -> tuple[Found, ...]:
+    with contextlib.nullcontext() if dry_run else _locked(entry, locate):
+        # Looked at under the lock: a run that had to wait finds what the other one made of the files.
+        found = look(entry, locate)
+        _require_known(entry, found, way.verb)
+        texts = {
+            item.path: _changed(item, _patch_of(entry, patch, item), way.change) for item in _in(way.start, found)
+        }
+        _require_writable(texts, found)
+        if not dry_run:
+            _write_all(found, texts, way)
     return found
 
 
@@ -218,35 +219,53 @@ def _released(path: str) -> Iterator[str]:
 # -- writing ------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Putting the patch on or taking it off: what files it starts from, and what is done with each."""
+
+    verb: str
+    start: State
+    change: Callable[[FilePatch, bytes], bytes]
+    write: Callable[[str, bytes, bytes], None]
+    finish: Callable[[Found], None]
+
+
 @contextlib.contextmanager
-def _locked(found: Sequence[Found]) -> Iterator[None]:
+def _locked(entry: ReleaseEntry, locate: Locate) -> Iterator[None]:
     """Keep other runs out of the folders, and clear away what killed ones left there."""
     with contextlib.ExitStack() as stack:
-        for folder in sorted({os.path.dirname(item.path) for item in found}):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for folder in sorted({os.path.dirname(locate(file.path)) for file in entry.files}):
+            try:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except OSError:
+                # Looking at its files tells what is wrong with it.
+                continue
             stack.callback(os.close, descriptor)
             # Some network file systems have no locks; a file is still replaced only if it is the expected one.
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with contextlib.suppress(OSError):
-                for name in os.listdir(folder):
-                    if _LEFTOVER.fullmatch(name):
-                        os.unlink(os.path.join(folder, name))
+            _sweep(folder)
         yield
 
 
-def _write_all(
-    found: tuple[Found, ...],
-    texts: Mapping[str, tuple[bytes, bytes]],
-    write: Callable[[Found, bytes, bytes], None],
-    finish: Callable[[Found], None],
-) -> None:
+def _sweep(folder: str) -> None:
+    """Remove what runs that were killed long ago left in ``folder``; a `kvlint fix` may be at work in it now."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if TEMPORARY_NAME.fullmatch(name) or _COPY_NAME.fullmatch(name):
+                path = os.path.join(folder, name)
+                with contextlib.suppress(OSError):
+                    if os.lstat(path).st_mtime < time.time() - STALE_SECONDS:
+                        os.unlink(path)
+
+
+def _write_all(found: tuple[Found, ...], texts: Mapping[str, tuple[bytes, bytes]], way: _Way) -> None:
     failures: list[str] = []
     for item in found:
         try:
             if item.path in texts:
-                write(item, *texts[item.path])
-            finish(item)
+                way.write(item.path, *texts[item.path])
+            way.finish(item)
         except WriteRefused as error:
             failures.append(f"\n  {item.path}: {error.reason}")
         except OSError as error:
@@ -257,17 +276,13 @@ def _write_all(
         raise Incomplete(f"not everything could be written:{''.join(failures)}\nas it stands now:{states}", now)
 
 
-def _patch_one(item: Found, now: bytes, then: bytes) -> None:
-    _keep(item.path, now)
-    write_atomically(item.path, now, then)
+def _patch_one(path: str, now: bytes, then: bytes) -> None:
+    _keep(path, now)
+    write_atomically(path, now, then)
 
 
 def _finish_patched(item: Found) -> None:
     _forget_bytecode(item.path)
-
-
-def _revert_one(item: Found, now: bytes, then: bytes) -> None:
-    write_atomically(item.path, now, then)
 
 
 def _finish_reverted(item: Found) -> None:
@@ -280,29 +295,20 @@ def _finish_reverted(item: Found) -> None:
 
 
 def _keep(path: str, data: bytes) -> None:
-    """Keep the original beside the file, under its name at once whole."""
+    """Keep the original, ``data``, beside the file: whole as soon as it has its name, whatever becomes of ``path``."""
     backup = path + BACKUP_SUFFIX
     if os.path.exists(backup):
         if _digest(backup) == hashlib.sha256(data).hexdigest():
             return
         os.unlink(backup)
-    try:
-        os.link(path, backup)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise
-        _copy(path, backup)
-
-
-def _copy(path: str, backup: str) -> None:
-    """As a link, on file systems that have none."""
-    descriptor, temporary = tempfile.mkstemp(prefix=".kvlint-", suffix=".copy", dir=os.path.dirname(path))
+    descriptor, temporary = tempfile.mkstemp(prefix=_COPY_PREFIX, suffix=_COPY_SUFFIX, dir=os.path.dirname(path))
     try:
         with open(descriptor, "wb") as stream:
-            stream.write(Path(path).read_bytes())
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        shutil.copystat(path, temporary)
+        # Not its times: by them a sweep tells that a temporary is in use.
+        shutil.copymode(path, temporary)
         os.replace(temporary, backup)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -322,3 +328,7 @@ def _forget_bytecode(path: str) -> None:
                 header = stream.read(_HEADER_BYTES)
             if header[4:8] == _UNCHECKED_HASH and header[8:] != digest:
                 os.unlink(compiled)
+
+
+_APPLYING = _Way("applied", State.ORIGINAL, forward, _patch_one, _finish_patched)
+_REVERTING = _Way("reverted", State.PATCHED, backward, write_atomically, _finish_reverted)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from kvlint.bundle import BundleError
 from kvlint.bundle.fetch import Releases
 from kvlint.report.audit_model import Failure
+from kvlint.source.display import one_line
 
 Result = TypeVar("Result")
 
@@ -103,6 +105,9 @@ def _side_by_side(
                     yield future.result()
                 except BrokenProcessPool:
                     lost.append(one)
+                except Exception as error:
+                    # A result that cannot be brought here from the process.
+                    yield _defect(*one, error)
             if not ready:
                 yield None
     finally:
@@ -146,3 +151,17 @@ def _attempt(work: Work[Result], releases: Releases, name: str, version: str) ->
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         return Failure(f"{name}=={version}", f"{name}=={version}: {error.strerror or error}{where}")
+    except MemoryError:
+        return Failure(f"{name}=={version}", f"{name}=={version}: memory ran out; give --jobs a smaller number")
+    except Exception as error:
+        return _defect(name, version, error)
+
+
+def _defect(name: str, version: str, error: Exception) -> Failure:
+    what = type(error).__name__ + (f" ({one_line(str(error))})" if str(error) else "")
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}, line {place.lineno}"
+    return Failure(
+        f"{name}=={version}",
+        f"{name}=={version}: {what} in {where}; this is a defect in kvlint, please report it",
+    )

@@ -1,13 +1,13 @@
 """Source distributions, fetched by the Simple Repository API (PEP 503, 691) since pip would build what it downloads.
 
 Only for releases without a wheel.  Index, proxy and certificates are those of
-pip's configuration; credentials may stand in the index's URL.
+pip's configuration; credentials may stand in the index's URL, and go to that
+server only.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import ssl
@@ -18,8 +18,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
+from typing import IO
 
+import msgspec
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 
 from kvlint.bundle import BundleError
@@ -32,6 +35,9 @@ _LARGEST_ARCHIVE = 1 << 30
 _SECONDS = 60
 _PIECE = 1 << 20
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_UNREADABLE = (OSError, ValueError, HTTPException)
+_CREDENTIALS = "Authorization"
+_PORTS = {"http": 80, "https": 443}
 
 
 class SourceUnavailable(BundleError):
@@ -58,19 +64,14 @@ def download_source(name: str, version: str, folder: Path, settings: Mapping[str
     wanted = version_of(version)
     for index in _indexes(settings):
         try:
-            page = _read(opener, f"{index.rstrip('/')}/{canonicalize_name(name)}/", _LARGEST_PAGE)
-        except urllib.error.HTTPError as error:
-            if error.code not in {404, 410}:
+            found = links(*_read(opener, f"{index.rstrip('/')}/{canonicalize_name(name)}/", _LARGEST_PAGE))
+        except _UNREADABLE as error:
+            if not _knows_no_such_name(error):
                 complaints.append(f"{_without_credentials(index)}: {_reason(error)}")
             continue
-        except (OSError, ValueError) as error:
-            if isinstance(getattr(error, "reason", error), FileNotFoundError):
-                continue
-            complaints.append(f"{_without_credentials(index)}: {_reason(error)}")
-            continue
-        for link in links(*page):
+        for link in found:
             if _release_of(link.filename) == (canonicalize_name(name), wanted):
-                return _save(opener, link, folder, f"{name}=={version}")
+                return _save(opener, index, link, folder, f"{name}=={version}")
     if complaints:
         raise SourceUnavailable(
             f"{name}=={version}: no wheel of it exists, and its source distribution could not be looked up: "
@@ -80,16 +81,37 @@ def download_source(name: str, version: str, folder: Path, settings: Mapping[str
 
 
 def links(body: bytes, kind: str, base: str) -> tuple[Link, ...]:
-    """The files that an index page of content type ``kind``, read from ``base``, lists."""
+    """The files that an index page of content type ``kind``, read from ``base``, lists.
+
+    Raises ValueError where the page is not what its type says.
+    """
     if "json" in kind:
-        files = json.loads(body).get("files", [])
+        try:
+            files = msgspec.json.decode(body, type=_Page).files
+        except msgspec.DecodeError as error:
+            raise ValueError(f"the page is not JSON as PEP 691 has it: {error}") from error
         return tuple(
-            Link(file["filename"], urllib.parse.urljoin(base, file["url"]), file.get("hashes", {}).get("sha256", ""))
-            for file in files
+            Link(file.filename, urllib.parse.urljoin(base, file.url), file.hashes.get("sha256", "")) for file in files
         )
     parser = _Anchors()
-    parser.feed(body.decode("utf-8", "replace"))
+    try:
+        parser.feed(body.decode("utf-8", "replace"))
+    except AssertionError as error:
+        # What the standard library's parser raises at a declaration that it does not know.
+        raise ValueError(f"the page is not HTML: {error}") from error
     return tuple(_link_of(href, base) for href in parser.found)
+
+
+class _File(msgspec.Struct):
+    filename: str
+    url: str
+    hashes: dict[str, str] = {}
+
+
+class _Page(msgspec.Struct):
+    """What is read of a project's page of PEP 691."""
+
+    files: list[_File] = []
 
 
 class _Anchors(HTMLParser):
@@ -127,7 +149,8 @@ def _indexes(settings: Mapping[str, str]) -> Iterator[str]:
 
 def _opener(settings: Mapping[str, str]) -> urllib.request.OpenerDirector:
     handlers: list[urllib.request.BaseHandler] = [
-        urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=_certificates(settings)))
+        urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=_certificates(settings))),
+        _Redirects(),
     ]
     if proxy := settings.get("proxy"):
         handlers.append(urllib.request.ProxyHandler({"http": proxy, "https": proxy}))
@@ -141,41 +164,64 @@ def _certificates(settings: Mapping[str, str]) -> str | None:
     return None
 
 
-def _request(url: str) -> urllib.request.Request:
-    """A request for ``url``; credentials in it go where servers read them."""
+def _request(url: str, index: str) -> urllib.request.Request:
+    """A request for ``url``; its credentials, or those of ``index`` on the same server, go where servers read them."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in {"http", "https", "file"}:
         raise ValueError(f"{parts.scheme or 'no'} scheme; http, https or file is needed")
     headers = {"Accept": _ACCEPTED, "User-Agent": "kvlint"}
-    if parts.username is not None:
-        user, password = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
-        headers["Authorization"] = "Basic " + b64encode(f"{user}:{password}".encode()).decode("ascii")
-    plain = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    return urllib.request.Request(urllib.parse.urlunsplit(plain), headers=headers)
+    request = urllib.request.Request(_without_credentials(url), headers=headers)
+    holder = urllib.parse.urlsplit(index) if parts.username is None and _server(url) == _server(index) else parts
+    if holder.username is not None:
+        user, password = urllib.parse.unquote(holder.username), urllib.parse.unquote(holder.password or "")
+        basic = "Basic " + b64encode(f"{user}:{password}".encode()).decode("ascii")
+        # urllib hands ordinary headers on to whatever server a redirect names.
+        request.add_unredirected_header(_CREDENTIALS, basic)
+    return request
+
+
+def _server(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port: what has to be the same for credentials to be sent along."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects as urllib does, and keeps the credentials on the server that they are for."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        """The request that follows ``req``."""
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        held = req.unredirected_hdrs.get(_CREDENTIALS)
+        if following is not None and held is not None and _server(newurl) == _server(req.full_url):
+            following.add_unredirected_header(_CREDENTIALS, held)
+        return following
 
 
 def _read(opener: urllib.request.OpenerDirector, url: str, limit: int) -> tuple[bytes, str, str]:
     """Body, content type and final URL of a page; a folder on disk answers by its ``index.html``."""
     if url.startswith("file:"):
         url += "index.html"
-    with opener.open(_request(url), timeout=_SECONDS) as answer:
+    with opener.open(_request(url, url), timeout=_SECONDS) as answer:
         body = answer.read(limit + 1)
         if len(body) > limit:
             raise ValueError(f"the page is larger than {limit} bytes")
         return body, answer.headers.get("Content-Type", "text/html"), answer.url
 
 
-def _save(opener: urllib.request.OpenerDirector, link: Link, folder: Path, about: str) -> Path:
+def _save(opener: urllib.request.OpenerDirector, index: str, link: Link, folder: Path, about: str) -> Path:
     target = folder / os.path.basename(link.filename)
     digest = hashlib.sha256()
     try:
-        with opener.open(_request(link.url), timeout=_SECONDS) as answer, target.open("xb") as file:
+        with opener.open(_request(link.url, index), timeout=_SECONDS) as answer, target.open("xb") as file:
             while piece := answer.read(_PIECE):
                 digest.update(piece)
                 if file.tell() + len(piece) > _LARGEST_ARCHIVE:
                     raise ValueError(f"is larger than {_LARGEST_ARCHIVE} bytes")
                 file.write(piece)
-    except (OSError, ValueError) as error:
+    except _UNREADABLE as error:
         raise SourceUnavailable(f"{about}: {one_line(link.filename)} cannot be fetched: {_reason(error)}") from error
     if _DIGEST.fullmatch(link.sha256) and digest.hexdigest() != link.sha256:
         raise SourceUnavailable(
@@ -185,10 +231,16 @@ def _save(opener: urllib.request.OpenerDirector, link: Link, folder: Path, about
     return target
 
 
+def _knows_no_such_name(error: Exception) -> bool:
+    if isinstance(error, urllib.error.HTTPError):
+        return error.code in {404, 410}
+    return isinstance(getattr(error, "reason", error), FileNotFoundError)
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError):
         return one_line(str(error.reason))
-    return one_line(str(error))
+    return one_line(str(error)) or type(error).__name__
 
 
 def _without_credentials(url: str) -> str:

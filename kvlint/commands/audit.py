@@ -90,6 +90,8 @@ def _parsed(requirements: Sequence[str]) -> tuple[list[Wanted], list[Failure]]:
 def _present(names: Sequence[str]) -> tuple[list[Installed], list[Failure]]:
     from importlib import metadata
 
+    from packaging.utils import canonicalize_name
+
     from kvlint.bundle.audit import Installed
     from kvlint.commands.installed import files_of
     from kvlint.config import default_config
@@ -100,7 +102,7 @@ def _present(names: Sequence[str]) -> tuple[list[Installed], list[Failure]]:
     for name in names:
         try:
             files = tuple(files_of(name, default_config()))
-            present.append(Installed(name, metadata.version(name), files))
+            present.append(Installed(canonicalize_name(name), metadata.version(name), files))
         except PathError as error:
             failures.append(Failure(f"--installed {name}", str(error)))
     return present, failures

@@ -44,14 +44,15 @@ class Bar:
             self._drawn = self._draw(total)
         if self._drawn is not None:
             progress, task = self._drawn
-            progress.update(task, completed=done, total=total)
+            progress.update(task, completed=done, total=total, refresh=True)
 
     def _draw(self, total: int) -> tuple[Progress, TaskID]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        # Drawn by `update` alone: a thread for it could hold a lock while the work forks its processes.
+        progress = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
         task = progress.add_task(self._what, total=total)
         progress.start()
         return progress, task

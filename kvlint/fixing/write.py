@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 
 from kvlint.fixing.refusals import WriteRefused
+
+#: What the temporaries of `write_atomically` are called; a run that was killed leaves one behind.
+TEMPORARY_NAME = re.compile(r"\.kvlint-[0-9a-f]{16}\.tmp")
 
 _ADVICE = {
     errno.ENOSPC: "free some disk space and run again",

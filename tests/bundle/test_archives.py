@@ -7,6 +7,7 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,8 @@ def test_python_files_of_a_source_distribution(tmp_path: Path) -> None:
     assert unpack(made, tmp_path / "out") == ("p-1/b.py", "p-1/python/p/a.py")
 
 
-@pytest.mark.parametrize("name", ["/etc/a.py", "../a.py", "p/../../a.py", "p\\..\\a.py", "C:/a.py", zip_link("l.py")])
+@pytest.mark.parametrize("name", ["/etc/a.py", "../a.py", "p/../../a.py", "p\\..\\a.py", "C:/a.py", "../a.txt", "../p/",
+                                  "/etc/passwd", zip_link("l.py")])  # fmt: skip
 def test_a_zip_member_that_leaves_the_folder(name: str | zipfile.ZipInfo, tmp_path: Path) -> None:
     made = zip_of(tmp_path / "a.whl", (name, b"x"))
     with pytest.raises(BadArchive, match="not unpacked"):
@@ -71,6 +73,9 @@ def test_a_zip_member_that_leaves_the_folder(name: str | zipfile.ZipInfo, tmp_pa
     [
         member("/etc/a.py"),
         member("../a.py"),
+        member("../a.txt"),
+        member("/etc/cron.d", tarfile.DIRTYPE),
+        member("p/../../data", tarfile.SYMTYPE, link="elsewhere"),
         member("a.py", tarfile.SYMTYPE, link="/etc/passwd"),
         member("a.py", tarfile.LNKTYPE, link="../b"),
         member("a.py", tarfile.FIFOTYPE),
@@ -90,6 +95,36 @@ def test_other_members_may_be_links(tmp_path: Path) -> None:
         tmp_path / "a.tar.gz", member("data", tarfile.SYMTYPE, link="elsewhere"), member("p", tarfile.DIRTYPE)
     )
     assert unpack(made, tmp_path / "out") == ()
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_no_more_is_decompressed_than_source_code_needs(
+    mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Skipping a member decompresses it."""
+    with tarfile.open(tmp_path / "a.tar.gz", mode) as archive:
+        archive.addfile(member("data.bin", size=1 << 20), io.BytesIO(bytes(1 << 20)))
+        archive.addfile(member("a.py"))
+    assert unpack(tmp_path / "a.tar.gz", tmp_path / "out") == ("a.py",)
+    monkeypatch.setattr(archives, "MAX_TAR_BYTES", 1 << 20)
+    with pytest.raises(BadArchive, match=r"a\.tar\.gz: unpacks to more than 1048576 bytes; not unpacked"):
+        unpack(tmp_path / "a.tar.gz", tmp_path / "other")
+
+
+@pytest.mark.parametrize("first", [(), (member("a.py"),)])
+def test_a_header_too_large_for_the_memory(
+    first: tuple[tarfile.TarInfo, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MAX_FILE_BYTES", 1000)
+    made = tar_of(tmp_path / "a.tar.gz", *first, member("b" * 50_000 + ".py"))
+    with pytest.raises(BadArchive, match=r"a\.tar\.gz: has a header of \d+ bytes"):
+        unpack(made, tmp_path / "out")
+
+
+def test_a_tar_archive_that_is_not_compressed(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.addfile(member("p/a.py", size=3), io.BytesIO(b"A=1"))
+    assert unpack(tmp_path / "a.tar", tmp_path / "out") == ("p/a.py",)
 
 
 def test_a_file_too_large_for_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +174,13 @@ def test_a_wheel_with_a_damaged_member(tmp_path: Path) -> None:
     data[60:80] = bytes(20)
     made.write_bytes(bytes(data))
     with pytest.raises(BadArchive, match="damaged"):
+        unpack(made, tmp_path / "out")
+
+
+def test_a_wheel_with_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+    made = wheel(tmp_path / "a.whl", {"\xe4\xe4.py": b""})
+    made.write_bytes(made.read_bytes().replace("\xe4\xe4".encode(), b"\xff\xff\xff\xff"))
+    with pytest.raises(BadArchive, match="is damaged"):
         unpack(made, tmp_path / "out")
 
 

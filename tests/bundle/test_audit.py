@@ -13,7 +13,7 @@ from click.testing import Result
 from packaging.version import Version
 
 from kvlint.bundle import manifest
-from kvlint.bundle.audit import Installed, Run
+from kvlint.bundle.audit import Installed, Known, Run
 from kvlint.bundle.requirements import parse
 from kvlint.report import audit_json
 from kvlint.report.audit_model import Audit
@@ -218,9 +218,10 @@ def test_an_installed_distribution(run: Invoke, tmp_path: Path, monkeypatch: pyt
     (site / "kvdemo-1.0.dist-info/METADATA").write_text("Name: kvdemo\nVersion: 1.0\n", encoding="utf-8")
     (site / "kvdemo-1.0.dist-info/RECORD").write_text("".join(f"{name},,\n" for name in AFFECTED), encoding="utf-8")
     monkeypatch.syspath_prepend(str(site))
-    done = run("audit", "--installed", "kvdemo", "--output-format", "json")
+    done = run("audit", "--installed", "KVdemo", "--output-format", "json")
     assert done.exit_code == 1
     (release,) = json.loads(done.stdout)["releases"]
+    assert release["package"] == "kvdemo"
     assert (release["version"], release["archive"], release["fixed_in"]) == ("1.0", None, "2.0")
 
 
@@ -229,6 +230,18 @@ def test_an_installed_version_that_is_none(releases: FolderReleases) -> None:
     path.write_bytes(AFFECTED["kvdemo/base.py"])
     one = Run(releases)([], [Installed("kvdemo", "unknown", (Target("a.py", str(path)),))])
     assert [(release.affected, release.fixed_in) for release in one.releases] == [(True, None)]
+
+
+def test_what_is_known_is_asked_once(releases: FolderReleases) -> None:
+    asked: list[str] = []
+
+    def known(package: str) -> Known:
+        asked.append(package)
+        return {version: version.major < 2 for version in releases.versions(package)}
+
+    done = audited(releases, "kvdemo>=1,<2", jobs=1, known=known)
+    assert [release.fixed_in for release in done.releases] == ["2.0", "2.0"]
+    assert asked == ["kvdemo"]
 
 
 def test_progress_is_told(releases: FolderReleases) -> None:

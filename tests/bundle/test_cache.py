@@ -96,6 +96,23 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_note_that_cannot_be_written_leaves_nothing(
+    error: BaseException, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(target).suffix == ".json":
+            raise error
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises((BundleError, KeyboardInterrupt)):
+        put(cache)
+    assert [path for path in cache.folder.glob("releases/**/*") if path.is_file()] == []
+
+
 HAMMER = """
 import sys
 from pathlib import Path

@@ -9,8 +9,10 @@ import os
 import py_compile
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -222,26 +224,78 @@ def test_compiled_copies_that_nobody_checks_are_removed(made: Made, site: Path) 
     assert [path.exists() for path in unchecked] == [False, True]
 
 
-def test_leftovers_of_a_killed_run_are_cleared_away(made: Made, site: Path) -> None:
-    (site / "kvdemo/.kvlint-0123456789abcdef.tmp").write_bytes(b"half")
-    (site / "kvdemo/.kvlint-mine.tmp").write_bytes(b"not ours")
+def test_leftovers_of_a_killed_run_are_cleared_away_a_day_later(made: Made, site: Path) -> None:
+    old, running = ["0123456789abcdef.tmp", "ab_01234.copy"], ["fedcba9876543210.tmp", "43210_ab.copy"]
+    mine = ["mine.tmp", "mine.copy"]
+    for name in (*old, *running, *mine):
+        (site / f"kvdemo/.kvlint-{name}").write_bytes(b"half")
+    for name in (*old, *mine):
+        os.utime(site / f"kvdemo/.kvlint-{name}", (0, 0))
     put_on(made, site)
-    assert not (site / "kvdemo/.kvlint-0123456789abcdef.tmp").exists()
-    assert (site / "kvdemo/.kvlint-mine.tmp").exists()
+    assert {path.name for path in site.glob("kvdemo/.kvlint-*")} == {f".kvlint-{name}" for name in (*running, *mine)}
 
 
-def test_without_hard_links_the_original_is_copied(
+def test_a_sweep_knows_the_temporaries_of_a_running_command(
     made: Made, site: Path, monkeypatch: pytest.MonkeyPatch, fixed: dict[str, bytes]
 ) -> None:
-    def refuse(*arguments: object) -> None:
-        raise OSError(errno.EPERM, "Operation not permitted")
+    """They are young, although what they are copies of is old; once they are old themselves, they go."""
+    replace = os.replace
+    swept: list[str] = []
 
-    monkeypatch.setattr(os, "link", refuse)
+    def sweep_and_replace(source: str, target: str) -> None:
+        installation._sweep(os.path.dirname(source))
+        kept = Path(source).read_bytes()
+        os.utime(source, (0, 0))
+        installation._sweep(os.path.dirname(source))
+        swept.append(Path(source).suffix)
+        assert not os.path.exists(source)
+        Path(source).write_bytes(kept)
+        replace(source, target)
+
+    os.utime(site / BACKEND, (0, 0))
+    monkeypatch.setattr(os, "replace", sweep_and_replace)
     put_on(made, site)
     assert content(site) == with_backups(fixed)
+    assert swept == [".copy", ".tmp"] * 2
 
 
-@pytest.mark.parametrize("name", ["link", "replace", "fsync"])
+def test_what_was_looked_at_is_kept(made: Made, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkstemp = tempfile.mkstemp
+
+    def save_meanwhile(*arguments: Any, **options: Any) -> tuple[int, str]:
+        (site / BACKEND).write_bytes(b"saved by an editor")
+        return mkstemp(*arguments, **options)
+
+    monkeypatch.setattr(tempfile, "mkstemp", save_meanwhile)
+    monkeypatch.setattr(os, "link", lambda *arguments: pytest.fail("what lies there now need not be the original"))
+    with pytest.raises(Incomplete, match="was changed by someone else"):
+        put_on(made, site)
+    assert (site / (BACKEND + BACKUP_SUFFIX)).read_bytes() == AFFECTED[BACKEND]
+    assert (site / BACKEND).read_bytes() == b"saved by an editor"
+
+
+@pytest.mark.parametrize("change", [put_on, take_off])
+def test_what_another_run_did_while_this_one_waited_is_seen(
+    change: Callable[[Made, Path], tuple[State, ...]], made: Made, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run, which holds the lock, does the whole work before this one gets it."""
+    if change is take_off:
+        put_on(made, site)
+
+    def wait(*arguments: object) -> None:
+        monkeypatch.setattr(fcntl, "flock", lambda *arguments: None)
+        change(made, site)
+
+    monkeypatch.setattr(fcntl, "flock", wait)
+    assert change(made, site) == (State.PATCHED if change is put_on else State.ORIGINAL,) * 2
+
+
+def test_a_folder_that_is_not_there(made: Made, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="is not there"):
+        put_on(made, tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["replace", "fsync"])
 def test_a_full_disk(name: str, made: Made, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -258,7 +312,6 @@ def test_a_copy_that_fails_leaves_nothing(made: Made, site: Path, monkeypatch: p
     def refuse(*arguments: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(Incomplete):
         put_on(made, site)
@@ -379,7 +432,9 @@ def test_killed_at_any_step_a_file_is_old_or_new(
             backup = site / (name + BACKUP_SUFFIX)
             if now[name] == fixed[name] or backup.exists():
                 assert backup.read_bytes() == AFFECTED[name]
-        # The next run completes what was begun, and clears away what lay about.
+        # The next run completes what was begun, and, a day later, clears away what lay about.
+        for left in (site / "kvdemo").glob(".kvlint-*"):
+            os.utime(left, (0, 0))
         (put_on if action == "apply" else take_off)(made, site)
         assert content(site) == (with_backups(fixed) if action == "apply" else AFFECTED)
         if action == "apply":

@@ -35,9 +35,33 @@ def lose(releases: fetch.Releases, name: str, version: str) -> str:
     raise OSError(28, "No space left on device", "/tmp/x")
 
 
+def err(releases: fetch.Releases, name: str, version: str) -> str:
+    raise KeyError("files")
+
+
+def err_without_words(releases: fetch.Releases, name: str, version: str) -> str:
+    raise AssertionError
+
+
+def run_out_of_memory(releases: fetch.Releases, name: str, version: str) -> str:
+    raise MemoryError
+
+
+def give_what_cannot_travel(releases: fetch.Releases, name: str, version: str) -> str:
+    return (lambda: "")  # type: ignore[return-value]
+
+
 @pytest.mark.parametrize(
     ("work", "said"),
-    [(die, "its process died"), (interrupt, "interrupted"), (lose, r"No space left on device \(/tmp/x\)")],
+    [
+        (die, "its process died"),
+        (interrupt, "interrupted"),
+        (lose, r"No space left on device \(/tmp/x\)"),
+        (err, r"^p==1: KeyError \('files'\) in test_pool\.py, line \d+; this is a defect in kvlint"),
+        (err_without_words, r"^p==1: AssertionError in test_pool\.py, line \d+; this is a defect in kvlint"),
+        (run_out_of_memory, "memory ran out"),
+        (give_what_cannot_travel, "pickle.* in .*; this is a defect in kvlint"),
+    ],
 )
 def test_work_that_does_not_end_well(work: pool.Work[str], said: str, releases: FolderReleases) -> None:
     (outcome,) = pool.each(work, releases, [("p", "1")], progress=lambda done, total: None)
@@ -45,6 +69,19 @@ def test_work_that_does_not_end_well(work: pool.Work[str], said: str, releases: 
     assert outcome.requirement == "p==1"
     with pytest.raises(AssertionError, match=said):
         raise AssertionError(outcome.message)
+
+
+def err_at_three(releases: fetch.Releases, name: str, version: str) -> str:
+    if version == "3":
+        raise ValueError("three")
+    return version
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_defect_costs_the_others_nothing(jobs: int, releases: FolderReleases) -> None:
+    *well, bad = told(list(pool.each(err_at_three, releases, FOUR, jobs=jobs)))
+    assert well == ["1", "2", "4"]
+    assert bad.startswith("p==3: ValueError (three) in test_pool.py, line ")
 
 
 def test_nothing_to_do(releases: FolderReleases) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from kvlint.commands.progress import Bar
@@ -38,8 +39,11 @@ def test_it_comes_after_a_while_and_goes(monkeypatch: pytest.MonkeyPatch) -> Non
         bar.update(0, 3)
         assert terminal.getvalue() == ""
         now[0] = 1.5
+        before = threading.active_count()
         bar.update(1, 3)
         bar.update(2, 3)
+        # Processes are forked while it is shown, which another thread's locks would not outlive.
+        assert threading.active_count() == before
     assert "2/3" in terminal.getvalue()
     assert "releases" in terminal.getvalue()
     with Bar("releases", clock=lambda: 0.0) as bar:

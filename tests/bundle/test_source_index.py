@@ -27,6 +27,7 @@ class Index:
     url: str = ""
     pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
     requests: list[tuple[str, str | None]] = field(default_factory=list)
+    redirects: dict[str, str] = field(default_factory=dict)
 
 
 @pytest.fixture
@@ -39,7 +40,11 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
         def do_GET(self) -> None:
             state.requests.append((self.path, self.headers.get("Authorization")))
             kind, body = state.pages.get(self.path, ("", b""))
-            self.send_response(200 if kind else 500 if "broken" in self.path else 404)
+            if self.path in state.redirects:
+                self.send_response(302)
+                self.send_header("Location", state.redirects[self.path])
+            else:
+                self.send_response(200 if kind else 500 if "broken" in self.path else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -113,6 +118,36 @@ def test_an_index_that_fails_is_told(index: Index, tmp_path: Path) -> None:
         download_source("p", "1", tmp_path, settings(index, "/broken"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/vnd.pypi.simple.v1+json", b"{"),
+        ("application/vnd.pypi.simple.v1+json", b"[]"),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"url": "p-1.0.tar.gz"}]}'),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"filename": 1, "url": "p-1.0.tar.gz"}]}'),
+        ("application/vnd.pypi.simple.v1+json", b'{"files": [{"filename": "p-1.0.tar.gz", "url": "http://[/"}]}'),
+        ("text/html", b"<![odd[x]]><a href='p-1.0.tar.gz'>"),
+        ("text/html", b"<a href='http://[/'>"),
+    ],
+)
+def test_a_page_that_is_none_is_told_and_the_next_index_asked(
+    kind: str, body: bytes, index: Index, tmp_path: Path
+) -> None:
+    index.pages["/simple/p/"] = (kind, body)
+    with pytest.raises(SourceUnavailable, match=r"could not be looked up: http://127\.0\.0\.1:\d+/simple: \w+"):
+        download_source("p", "1.0", tmp_path, settings(index))
+    index.pages["/extra/p/"] = html("p-1.0.tar.gz")
+    index.pages["/extra/p/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    both = settings(index) | {"extra-index-url": f"{index.url}/extra"}
+    assert download_source("p", "1.0", tmp_path, both) is not None
+
+
+def test_an_address_that_http_cannot_ask_for(index: Index, tmp_path: Path) -> None:
+    index.pages["/simple/p/"] = html(f"{index.url}/a b/p-1.0.tar.gz")
+    with pytest.raises(SourceUnavailable, match=r"cannot be fetched: "):
+        download_source("p", "1.0", tmp_path, settings(index))
+
+
 def test_other_bytes_than_promised(index: Index, tmp_path: Path) -> None:
     index.pages["/simple/p/"] = html(f"p-1.0.tar.gz#sha256={'0' * 64}")
     index.pages["/simple/p/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
@@ -146,6 +181,52 @@ def test_credentials_go_into_the_header_and_into_no_message(index: Index, tmp_pa
     with pytest.raises(SourceUnavailable) as caught:
         download_source("p", "1.0", tmp_path, {"index-url": f"{url}/broken"})
     assert "p%40ss" not in str(caught.value)
+
+
+CREDENTIALS = "Basic " + b64encode(b"me:p@ss").decode()
+
+
+def with_credentials(index: Index) -> dict[str, str]:
+    return {"index-url": index.url.replace("//", "//me:p%40ss@") + "/simple"}
+
+
+def test_credentials_go_along_for_files_of_the_same_server(index: Index, tmp_path: Path) -> None:
+    index.pages["/simple/p/"] = html("../../f/p-1.0.tar.gz")
+    index.pages["/f/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    download_source("p", "1.0", tmp_path, with_credentials(index))
+    assert index.requests == [("/simple/p/", CREDENTIALS), ("/f/p-1.0.tar.gz", CREDENTIALS)]
+
+
+def test_a_redirect_on_the_same_server_keeps_the_credentials(index: Index, tmp_path: Path) -> None:
+    index.redirects["/simple/p/"] = "/moved/p/"
+    index.pages["/moved/p/"] = html("p-1.0.tar.gz")
+    index.pages["/moved/p/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    download_source("p", "1.0", tmp_path, with_credentials(index))
+    assert [sent for _, sent in index.requests] == [CREDENTIALS] * 3
+
+
+def test_no_other_server_gets_the_credentials(index: Index, tmp_path: Path) -> None:
+    elsewhere = index.url.replace("127.0.0.1", "localhost")
+    index.pages["/simple/p/"] = html(f"{elsewhere}/f/p-1.0.tar.gz")
+    index.pages["/f/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    download_source("p", "1.0", tmp_path, with_credentials(index))
+    index.redirects["/simple/q/"] = f"{elsewhere}/moved/q/"
+    index.pages["/moved/q/"] = html("q-1.0.tar.gz")
+    index.pages["/moved/q/q-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    download_source("q", "1.0", tmp_path, with_credentials(index))
+    sent = [(path, bool(credentials)) for path, credentials in index.requests]
+    assert sent == [
+        ("/simple/p/", True), ("/f/p-1.0.tar.gz", False),
+        ("/simple/q/", True), ("/moved/q/", False), ("/moved/q/q-1.0.tar.gz", False),
+    ]  # fmt: skip
+
+
+def test_a_redirect_elsewhere_and_a_file_at_home(index: Index, tmp_path: Path) -> None:
+    index.redirects["/f/p-1.0.tar.gz"] = index.url.replace("127.0.0.1", "localhost") + "/g/p-1.0.tar.gz"
+    index.pages["/simple/p/"] = html("/f/p-1.0.tar.gz")
+    index.pages["/g/p-1.0.tar.gz"] = ("application/gzip", SOURCE)
+    download_source("p", "1.0", tmp_path, with_credentials(index))
+    assert [bool(sent) for _, sent in index.requests] == [True, True, False]
 
 
 def test_a_proxy_is_used(index: Index, tmp_path: Path) -> None:
