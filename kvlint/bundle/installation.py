@@ -105,9 +105,7 @@ def _change(entry: ReleaseEntry, locate: Locate, patch: bytes, way: _Way, dry_ru
         # Looked at under the lock: a run that had to wait finds what the other one made of the files.
         found = look(entry, locate)
         _require_known(entry, found, way.verb)
-        texts = {
-            item.path: _changed(item, _patch_of(entry, patch, item), way.change) for item in _in(way.start, found)
-        }
+        texts = {item.path: _changed(item, _patch_of(entry, patch, item), way.change) for item in _in(way.start, found)}
         _require_writable(texts, found)
         if not dry_run:
             _write_all(found, texts, way)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvlint.bundle import released_config
+from kvlint.bundle import CLEARED, released_config
 from kvlint.bundle.loops import Ending, ending_of
 from kvlint.bundle.tables import name_of
 from kvlint.report.audit_model import Backend, LoopRow, RemovalCounts, WriterRow
@@ -41,6 +41,15 @@ def survey(targets: Sequence[Target], folder: str) -> Survey:
     # Both say of the same file that it cannot be read.
     incomplete += {text.replace(": not checked: ", ": ", 1) for text in (*report.warnings, *inspection.warnings)}
     return Survey(tuple(_named(rows)), tuple(sorted(incomplete)))
+
+
+def faults_below(folder: str) -> tuple[str, ...]:
+    """``path:line: code`` of what a patch would mend in the package at ``folder``, whatever release it is called."""
+    from kvlint import engine
+
+    report = engine.check([folder], released_config(folder))
+    found = (finding for finding in report.findings if finding.code in CLEARED)
+    return tuple(f"{one_line(each.location.path)}:{each.location.span.line}: {each.code}" for each in found)
 
 
 def targets_below(folder: str, paths: Iterable[str]) -> tuple[Target, ...]:

@@ -12,7 +12,7 @@ from kvlint.commands.progress import Bar
 from kvlint.commands.streams import emit, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kvlint.bundle.choice import Choice
     from kvlint.bundle.installation import Found, Locate
@@ -167,6 +167,7 @@ def _change(
     from kvlint.bundle.choice import Unknown
     from kvlint.bundle.installation import Refused
     from kvlint.bundle.manifest import load
+    from kvlint.bundle.survey import faults_below
 
     manifest = load()
     try:
@@ -176,6 +177,10 @@ def _change(
             say(f"error: {_not_enough(manifest, entry)}")
             return 1
         if entry.patch is None:
+            faults = faults_below(choice.locate(entry.package)) if ending and not entry.affected else ()
+            if faults:
+                say(f"error: {_not_as_released(entry, faults)}")
+                return 1
             text = f"{_needs_none(entry)}\n"
         else:
             text = _told(act(entry, choice.locate, _patch_text(entry)), words)
@@ -242,6 +247,14 @@ def _needs_none(entry: ReleaseEntry) -> str:
     if not entry.affected:
         return f"{entry.title}: nothing found by kvlint's rules, so no patch is needed"
     return f"{entry.title}: {_why_none(entry)}"
+
+
+def _not_as_released(entry: ReleaseEntry, faults: Sequence[str]) -> str:
+    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return (
+        f"{entry.title} needs no patch, but these files are not those of that release: {faults[0]}{more}; name the "
+        "release that they are of with --release, or run `kvlint fix`, which reads the code itself"
+    )
 
 
 def _why_none(entry: ReleaseEntry) -> str:

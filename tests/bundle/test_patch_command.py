@@ -190,7 +190,21 @@ def test_apply_to_an_installed_distribution(
     assert (site / BASE).read_bytes() == AFFECTED[BASE]
 
 
-def test_a_release_that_needs_nothing(patch: Run, site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_those_of_the_release_they_claim(patch: Run, site: Path) -> None:
+    installed(site, "2.0")
+    for options in ((), ("--release", "2.0")):
+        done = patch("apply", "site", *options)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "kvdemo 2.0 needs no patch, but these files are not those of that release: " in done.stderr
+        assert ": KVL00" in done.stderr
+    assert (site / BASE).read_bytes() == AFFECTED[BASE]
+
+
+def test_a_release_that_needs_nothing(
+    patch: Run, site: Path, clean: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, data in clean.items():
+        (site / name).write_bytes(data)
     installed(site, "2.0")
     monkeypatch.syspath_prepend(str(site))
     for target in (("--installed", "kvdemo"), ("site",)):
