@@ -61,20 +61,20 @@ class Found:
     note: str = ""
 
 
-class Refused(BundleError):
-    """Files are not those of the release, so that nothing was written; ``found`` are all of them."""
+class _NotDone(BundleError):
+    """``found`` are all files of the release, as they are on disk now."""
 
     def __init__(self, message: str, found: tuple[Found, ...]) -> None:
         super().__init__(message)
         self.found = found
 
 
-class Incomplete(BundleError):
-    """The system refused a write; ``found`` is what stands on disk now."""
+class Refused(_NotDone):
+    """Files are not those of the release, so that nothing was written."""
 
-    def __init__(self, message: str, found: tuple[Found, ...]) -> None:
-        super().__init__(message)
-        self.found = found
+
+class Incomplete(_NotDone):
+    """The system refused a write."""
 
 
 def look(entry: ReleaseEntry, locate: Locate) -> tuple[Found, ...]:
@@ -105,9 +105,7 @@ def _change(entry: ReleaseEntry, locate: Locate, patch: bytes, way: _Way, dry_ru
         # Looked at under the lock: a run that had to wait finds what the other one made of the files.
         found = look(entry, locate)
         _require_known(entry, found, way.verb)
-        texts = {
-            item.path: _changed(item, _patch_of(entry, patch, item), way.change) for item in _in(way.start, found)
-        }
+        texts = {item.path: _changed(item, _patch_of(entry, patch, item), way.change) for item in _in(way.start, found)}
         _require_writable(texts, found)
         if not dry_run:
             _write_all(found, texts, way)

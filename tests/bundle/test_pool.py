@@ -48,7 +48,7 @@ def run_out_of_memory(releases: fetch.Releases, name: str, version: str) -> str:
 
 
 def give_what_cannot_travel(releases: fetch.Releases, name: str, version: str) -> str:
-    return (lambda: "")  # type: ignore[return-value]
+    return lambda: ""  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize(
