@@ -61,20 +61,20 @@ class Found:
     note: str = ""
 
 
-class Refused(BundleError):
-    """Files are not those of the release, so that nothing was written; ``found`` are all of them."""
+class _NotDone(BundleError):
+    """``found`` are all files of the release, as they are on disk now."""
 
     def __init__(self, message: str, found: tuple[Found, ...]) -> None:
         super().__init__(message)
         self.found = found
 
 
-class Incomplete(BundleError):
-    """The system refused a write; ``found`` is what stands on disk now."""
+class Refused(_NotDone):
+    """Files are not those of the release, so that nothing was written."""
 
-    def __init__(self, message: str, found: tuple[Found, ...]) -> None:
-        super().__init__(message)
-        self.found = found
+
+class Incomplete(_NotDone):
+    """The system refused a write."""
 
 
 def look(entry: ReleaseEntry, locate: Locate) -> tuple[Found, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from kvlint.bundle import BundleError
+from kvlint.source.text import diff_lines
 
 _HUNK = re.compile(rb"@@ -(\d+),0 \+(\d+)(?:,(\d+))? @@")
 _PLAIN_PATH = re.compile(r"[\w.+-]+(?:/[\w.+-]+)*", re.ASCII)
@@ -39,7 +40,7 @@ class FilePatch:
 def difference(path: str, before: bytes, after: bytes) -> FilePatch:
     """What has to be inserted into ``before`` to get ``after``; raises PatchError if something else changed."""
     _require_plain(path)
-    old, new = _lines(before), _lines(after)
+    old, new = diff_lines(before), diff_lines(after)
     # Not the similarity heuristics: what they call junk are lines like any other here.
     blocks = [code for code in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"]
     if all(tag == "insert" for tag, *_ in blocks):
@@ -54,7 +55,7 @@ def difference(path: str, before: bytes, after: bytes) -> FilePatch:
 
 def forward(patch: FilePatch, before: bytes) -> bytes:
     """``before`` with the insertions; raises PatchError if it is too short."""
-    old = _lines(before)
+    old = diff_lines(before)
     pieces: list[bytes] = []
     done = 0
     for insertion in patch.insertions:
@@ -67,7 +68,7 @@ def forward(patch: FilePatch, before: bytes) -> bytes:
 
 def backward(patch: FilePatch, after: bytes) -> bytes:
     """``after`` without the insertions; raises PatchError if they are not there."""
-    new = _lines(after)
+    new = diff_lines(after)
     pieces: list[bytes] = []
     done = grown = 0
     for insertion in patch.insertions:
@@ -99,17 +100,12 @@ def render(header: str, patches: Sequence[FilePatch]) -> bytes:
 
 def parse(name: str, text: bytes) -> tuple[FilePatch, ...]:
     """The patches in a file that `render` wrote, called ``name`` in errors; raises PatchError for any other."""
-    lines = _lines(text)
+    lines = diff_lines(text)
     starts = [number for number, line in enumerate(lines) if line.startswith(b"--- a/")]
     if not starts:
         raise PatchError(f"{name}: holds no diff")
     ends = [*starts[1:], len(lines)]
     return tuple(_parsed(name, lines[start:end]) for start, end in zip(starts, ends, strict=True))
-
-
-def _lines(text: bytes) -> list[bytes]:
-    """Lines as diffs count them: only a line feed ends one."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", text)
 
 
 def _earliest(path: str, old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Insertion]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from kvlint.fixing.fixpoint import Change
+from kvlint.source.text import diff_lines
 
 _ODD = re.compile(rb'[\x00-\x1f"\\\x7f-\xff]')
 _ESCAPES = {
@@ -31,18 +32,13 @@ def unified(change: Change, display: str) -> bytes:
     name = os.fsencode(display).lstrip(b"/")
     lines = difflib.diff_bytes(
         difflib.unified_diff,
-        _lines(change.before),
-        _lines(change.after),
+        diff_lines(change.before),
+        diff_lines(change.after),
         _header_name(b"a/" + name),
         _header_name(b"b/" + name),
         lineterm=b"\n",
     )
     return b"".join(_closed(lines))
-
-
-def _lines(text: bytes) -> list[bytes]:
-    """Lines as git counts them: only a line feed ends one."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", text)
 
 
 def _closed(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import codecs
+import io
 import os
 import re
 import warnings
@@ -68,6 +69,11 @@ def read_bytes(path: str) -> bytes:
         return data
     finally:
         os.close(descriptor)
+
+
+def diff_lines(data: bytes) -> list[bytes]:
+    """The lines of ``data``, with their ends, as diffs count them: only a line feed ends one."""
+    return io.BytesIO(data).readlines()
 
 
 def read_source(path: str, overlay: Mapping[str, bytes] | None = None) -> SourceText:
