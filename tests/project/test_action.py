@@ -130,6 +130,7 @@ def recorder(runner: Runner) -> Runner:
     """A runner on which kvlint only takes note of its arguments."""
     package = runner.folder / "library" / "kvlint"
     package.mkdir(parents=True)
+    (package / "__init__.py").touch()  # without it an installed kvlint would come first
     (package / "__main__.py").write_text(KVLINT)
     runner.path = str(package.parent)
     runner.environment |= {"EXIT": "1", "EXIT_SARIF": "1"}
