@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # Starting and feeding workers costs about 50 ms where processes can be forked
 # and several times that where they start afresh; the analysis takes about a
-# second for every 1.5 MB of candidates.
+# second for every 500 kB of candidates.
 _FORKS = sys.platform == "linux"
-_SMALLEST_SHARE = 200_000 if _FORKS else 1_000_000
+_SMALLEST_SHARE = 50_000 if _FORKS else 1_000_000
 
 # Processes share what one of them may load, as most modules are loaded by each; less than this and the same
 # few are parsed again and again.
