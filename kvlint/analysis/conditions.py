@@ -146,7 +146,7 @@ class Conditions(Memory):
         return [(with_causes(value, causes), state)]
 
     def _undecided(self, value: Value) -> bool:
-        if isinstance(value, BoundCall | Known | Object) and not self.in_worker:
+        if not self.in_worker and isinstance(value, BoundCall | Known | Object):
             return self.computed((value,)).undecided  # asked where the truth is open: a class has its own
         return isinstance(value, Something) and value.undecided and value.truth is None
 

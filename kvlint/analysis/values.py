@@ -191,7 +191,7 @@ def computed_from(values: Iterable[Value]) -> Something:
     """The unknown result of an operation on ``values``."""
     causes, undecided = NO_CAUSES, False
     for value in values:
-        if isinstance(value, Several | Pairs):
+        if value.__class__ is Several or value.__class__ is Pairs:
             causes |= causes_of((value,))
         elif value.causes:
             causes |= value.causes

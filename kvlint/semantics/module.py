@@ -29,7 +29,17 @@ MUTATORS = frozenset(
     | {"setdefault", "popitem", "sort", "reverse", "difference_update", "intersection_update", "__setitem__"}
     | {"symmetric_difference_update", "__delitem__", "rotate", "move_to_end"}
 )
-_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+_DEFINITIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_COMPOUND = frozenset(
+    {ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match}
+    | {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
+)
+# Constants are looked at from the nodes that hold them.
+_VISITED = frozenset(
+    kind
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant)
+)
 # Fields whose nodes only say what kind of node they belong to.
 _MARKS = frozenset({"ctx", "op", "ops"})
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -153,7 +163,7 @@ def imports_in(statements: Iterable[ast.stmt]) -> dict[str, ImportedName]:
     """What the import statements among ``statements`` bind, by name; the first one counts."""
     found: dict[str, ImportedName] = {}
     for statement in statements:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
             for name, imported in _imported(statement):
                 found.setdefault(name, imported)
     return found
@@ -182,6 +192,8 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     while pending:
         statement = pending.pop()
         yield statement
+        if statement.__class__ not in _COMPOUND:
+            continue
         inner: list[ast.stmt] = []
         for name in ("body", "orelse"):
             inner.extend(getattr(statement, name, ()))
@@ -230,7 +242,7 @@ def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """All nodes of a tree in source order, operators and contexts left out.
+    """All nodes of a tree in source order, constants, operators and contexts left out.
 
     ``extents`` says for each definition where its nodes begin and end in that
     order, ``bodies`` which nodes belong to each function's own body.
@@ -281,7 +293,7 @@ def order_of(tree: ast.AST) -> Order:
             extents[definition] = (start, len(nodes))
         elif isinstance(node, list):
             body = node
-        elif isinstance(node, _DEFINITIONS):
+        elif node.__class__ in _DEFINITIONS:
             opened.append((node, len(nodes)))
             nodes.append(node)
             body.append(node)
@@ -293,8 +305,8 @@ def order_of(tree: ast.AST) -> Order:
             for name in _child_fields(node.__class__):  # type: ignore[arg-type]
                 value = getattr(node, name, None)
                 if value.__class__ is list:
-                    pending += [child for child in reversed(value) if isinstance(child, ast.AST)]
-                elif isinstance(value, ast.AST):
+                    pending += [child for child in reversed(value) if child.__class__ in _VISITED]
+                elif value.__class__ in _VISITED:
                     pending.append(value)
     return Order(tuple(nodes), extents, bodies)
 
