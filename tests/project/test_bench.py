@@ -46,7 +46,8 @@ def test_rounds_alternate_and_the_first_does_not_count(tmp_path: Path) -> None:
     assert [row.name for row in rows] == ["a", "b"]
     assert rows[0].ratio == rows[0].lowest == rows[0].highest == 1
     assert 0 < rows[1].lowest <= rows[1].ratio <= rows[1].highest
-    assert all(row.seconds > 0 and 1 < row.megabytes < 1000 for row in rows)
+    # A command may be over before anybody has looked at its memory.
+    assert all(row.seconds > 0 and 0 <= row.megabytes < 1000 for row in rows)
 
 
 def test_what_needs_an_earlier_run_gets_it_before_memory_is_watched(tmp_path: Path) -> None:
@@ -87,7 +88,8 @@ def test_memory_is_that_of_all_processes_together(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(memory, "_family", noted)
     measure.run_once(measure.Command(python(code)), tmp_path, peak)
-    assert 120 < peak.megabytes < 400
+    # More than either of the two has for itself.
+    assert 100 < peak.megabytes < 400
 
 
 def test_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
