@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Starting and feeding workers costs about 50 ms where processes can be forked
 # and several times that where they start afresh; the analysis takes about a
 # second for every 500 kB of candidates.
-_FORKS = sys.platform == "linux"
-_SMALLEST_SHARE = 50_000 if _FORKS else 1_000_000
+FORKS = sys.platform == "linux"
+_SMALLEST_SHARE = 50_000 if FORKS else 1_000_000
 
 # Processes share what one of them may load, as most modules are loaded by each; less than this and the same
 # few are parsed again and again.
@@ -43,13 +43,14 @@ _check_one: Callable[[str], Outcome] | None = None
 
 def worth_starting(number: int, size: int, jobs: int | None) -> int:
     """How many processes to use for ``number`` candidates of ``size`` bytes together, at most ``jobs``."""
-    return max(1, min(_available(jobs), number, size // _SMALLEST_SHARE))
+    return max(1, min(available(jobs), number, size // _SMALLEST_SHARE))
 
 
-def _available(jobs: int | None) -> int:
+def available(jobs: int | None) -> int:
+    """How many processes to use at most: ``jobs``, else as many as can run at the same time."""
     if jobs is not None:
         return jobs
-    return len(os.sched_getaffinity(0)) if _FORKS else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if FORKS else os.cpu_count() or 1
 
 
 @contextlib.contextmanager
@@ -80,7 +81,7 @@ class Crew:
         self._check_file = check_file
         self._cache_folder = cache_folder
         self._keep = keep
-        self._most = _available(jobs)
+        self._most = available(jobs)
         self._added: list[tuple[str, int]] = []
         self._size = 0
         self._waiting: list[tuple[int, str]] = []
@@ -130,7 +131,7 @@ class Crew:
         self._most = workers
         return ProcessPoolExecutor(
             workers,
-            get_context("fork" if _FORKS else "spawn"),
+            get_context("fork" if FORKS else "spawn"),
             _start,
             (self._check_file.config, self._check_file.overlay, self._cache_folder, loaded),
         )

@@ -9,7 +9,7 @@ from kvlint.analysis.evidence import member_named
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.protocol import is_abort_name
 from kvlint.semantics.constants import fold
-from kvlint.semantics.module import Module
+from kvlint.semantics.module import Module, inner_blocks, leaves
 from kvlint.semantics.world import World, dotted_name
 
 
@@ -71,7 +71,7 @@ def _abort_blocks(place: Place) -> Iterator[tuple[list[ast.stmt], str]]:
                         yield body, f"it runs on the message tag {name}"
                     else:
                         yield orelse, f"it runs on the message tag {name}"
-                        if _always_leaves(body):
+                        if leaves(body):
                             yield block[index + 1 :], f"it runs on the message tag {name}"
                 case ast.Match(cases=cases):
                     for case in cases:
@@ -87,18 +87,9 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(statement, name, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+        for block in inner_blocks(statement):
+            if block:
                 yield from _blocks(block)
-        for handler in getattr(statement, "handlers", ()):
-            yield from _blocks(handler.body)
-        for case in getattr(statement, "cases", ()):
-            yield from _blocks(case.body)
-
-
-def _always_leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
 
 
 def _abort_test(place: Place, test: ast.expr) -> tuple[str, bool] | None:

@@ -10,7 +10,7 @@ from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.threads import Thread, starts_in, takes_in, threads_of
 from kvlint.protocol import is_abort_name
-from kvlint.semantics.module import Module
+from kvlint.semantics.module import Module, inner_blocks
 from kvlint.semantics.world import World
 
 
@@ -108,18 +108,7 @@ def _runs(block: list[ast.stmt], marked: dict[ast.AST, str]) -> Iterator[list[as
     run = [statement for statement in block if statement in marked]  # a block is marked from somewhere to its end
     for statement in block[: len(block) - len(run)]:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for inner in _blocks(statement):
+            for inner in inner_blocks(statement):
                 yield from _runs(inner, marked)
     if run:
         yield run
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body

@@ -11,7 +11,7 @@ from kvlint.analysis.infer import attribute_subjects, subject_of
 from kvlint.analysis.subject import Subject
 from kvlint.semantics.class_body import annotation_class, parameters
 from kvlint.semantics.hierarchy import ClassInfo, class_info, resolve_class
-from kvlint.semantics.module import Function, Module
+from kvlint.semantics.module import Function, Module, inner_blocks
 from kvlint.semantics.world import World, dotted_name
 
 
@@ -235,19 +235,8 @@ def _places(
             case ast.ClassDef():
                 yield from _places(world, module, statement.body, class_info(world, module, statement), None)
             case _:
-                for block in _blocks(statement):
+                for block in inner_blocks(statement):
                     yield from _places(world, module, block, cls, outer)
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body
 
 
 def place_index(world: World, module: Module) -> dict[ast.AST, Place]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from kvlint.analysis.places import Place, callees, places_of, target_of
 from kvlint.protocol import is_receive_name
 from kvlint.semantics.hierarchy import ClassInfo
-from kvlint.semantics.module import Module
+from kvlint.semantics.module import Module, inner_blocks
 from kvlint.semantics.world import External, World, dotted_name
 
 _STARTERS = frozenset({"Thread", "Process", "Timer"})
@@ -58,19 +58,8 @@ def _takes(place: Place, body: list[ast.stmt], loop: ast.While | ast.For | ast.A
                 if loop is not None:
                     for expression in _own_expressions(statement):
                         yield from _takes_of_expression(place, expression, loop)
-                for block in _inner_blocks(statement):
+                for block in inner_blocks(statement):
                     yield from _takes(place, block, loop)
-
-
-def _inner_blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list):
-            yield block
-    for handler in getattr(statement, "handlers", ()):
-        yield handler.body
-    for case in getattr(statement, "cases", ()):
-        yield case.body
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:

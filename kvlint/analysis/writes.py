@@ -12,7 +12,7 @@ from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.semantics.class_body import parameters
-from kvlint.semantics.module import Module
+from kvlint.semantics.module import Module, inner_blocks, leaves
 from kvlint.semantics.world import World
 
 
@@ -265,9 +265,9 @@ def _surround(body: list[ast.stmt], here: Surroundings, found: dict[ast.AST, Sur
             case ast.If(test=test, body=then, orelse=orelse):
                 _surround(then, _guarded(here, test, True), found)
                 _surround(orelse, _guarded(here, test, False), found)
-                if _leaves(then):
+                if leaves(then):
                     here = _guarded(here, test, False)
-                elif orelse and _leaves(orelse):
+                elif orelse and leaves(orelse):
                     here = _guarded(here, test, True)
             case ast.While(test=test, body=inner, orelse=orelse):
                 _surround(inner, _guarded(here, test, True), found)
@@ -279,12 +279,8 @@ def _surround(body: list[ast.stmt], here: Surroundings, found: dict[ast.AST, Sur
                 for case in cases:
                     _surround(case.body, _matched(here, subject, case), found)
             case _:
-                for name in ("body", "orelse", "finalbody"):
-                    block = getattr(statement, name, None)
-                    if isinstance(block, list):
-                        _surround(block, here, found)
-                for handler in getattr(statement, "handlers", ()):
-                    _surround(handler.body, here, found)
+                for block in inner_blocks(statement):
+                    _surround(block, here, found)
 
 
 def _guarded(here: Surroundings, test: ast.expr, holds: bool) -> Surroundings:
@@ -295,10 +291,6 @@ def _matched(here: Surroundings, subject: ast.expr, case: ast.match_case) -> Sur
     if isinstance(case.pattern, ast.MatchValue):
         return _guarded(here, ast.Compare(left=subject, ops=[ast.Eq()], comparators=[case.pattern.value]), True)
     return here
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
 
 
 def _note_expressions(statement: ast.stmt, here: Surroundings, found: dict[ast.AST, Surroundings]) -> None:

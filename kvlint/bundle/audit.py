@@ -10,10 +10,11 @@ from packaging.version import Version
 
 from kvlint.bundle import BundleError
 from kvlint.bundle.fetch import Releases
-from kvlint.bundle.pool import Progress, each, processors
+from kvlint.bundle.pool import Progress, each
 from kvlint.bundle.requirements import Wanted, version_of
 from kvlint.bundle.survey import survey, targets_below
 from kvlint.bundle.trees import unpacked
+from kvlint.processes import available
 from kvlint.report.audit_model import Audit, Failure, Release
 from kvlint.source.display import Target
 
@@ -120,7 +121,7 @@ class _Fixes:
             if not unknown or not self._run.look_ahead:
                 return clean
             # A batch as large as can be judged side by side: most are affected, one of them need not be.
-            self._look_at(package, unknown[: max(1, self._run.jobs or processors())])
+            self._look_at(package, unknown[: max(1, available(self._run.jobs))])
 
     def _later(self, package: str, here: Version) -> list[Version]:
         versions = {*self._judged.get(package, {})}

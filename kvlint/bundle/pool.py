@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from kvlint.bundle import BundleError
 from kvlint.bundle.fetch import Releases
+from kvlint.processes import FORKS, available
 from kvlint.report.audit_model import Failure
 from kvlint.source.display import one_line
 
@@ -22,7 +23,6 @@ Work = Callable[[Releases, str, str], Result]
 #: Called, also between two releases, with the number of releases done and their total.
 Progress = Callable[[int, int], None]
 
-_FORKS = sys.platform == "linux"
 _TICK_SECONDS = 0.2
 
 
@@ -35,7 +35,7 @@ def each(
     progress: Progress | None = None,
 ) -> Iterator[Result | Failure]:
     """The results of ``work`` on the ``chosen`` releases, in no particular order, in at most ``jobs`` processes."""
-    workers = min(jobs or processors(), len(chosen))
+    workers = min(available(jobs), len(chosen))
     if workers > 1 or (chosen and progress is not None):
         outcomes = _in_processes(work, releases, chosen, workers)
     else:
@@ -47,11 +47,6 @@ def each(
             yield outcome
         if progress is not None:
             progress(done, len(chosen))
-
-
-def processors() -> int:
-    """How many processes can run at the same time."""
-    return len(os.sched_getaffinity(0)) if _FORKS else os.cpu_count() or 1
 
 
 def _in_processes(
@@ -89,7 +84,7 @@ def _side_by_side(
     # Imported before the fork, the analysis is there in every worker at no cost.
     import kvlint.analysis.facts  # noqa: F401
 
-    pool = ProcessPoolExecutor(workers, get_context("fork" if _FORKS else "spawn"), _prepare)
+    pool = ProcessPoolExecutor(workers, get_context("fork" if FORKS else "spawn"), _prepare)
     waiting: dict[Future[Result | Failure], tuple[str, str]] = {}
     try:
         for one in chosen:

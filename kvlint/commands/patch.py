@@ -10,6 +10,7 @@ import click
 
 from kvlint.commands.progress import Bar
 from kvlint.commands.streams import emit, say
+from kvlint.source.display import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -231,7 +232,7 @@ def _patch_text(entry: ReleaseEntry) -> bytes:
 
 
 def _line(entry: ReleaseEntry) -> str:
-    return f"{entry.title:22} {_counted(len(entry.files)):8}  {_effect(entry)}\n"
+    return f"{entry.title:22} {counted(len(entry.files), 'file'):8}  {_effect(entry)}\n"
 
 
 def _effect(entry: ReleaseEntry) -> str:
@@ -273,10 +274,6 @@ def _not_enough(manifest: Manifest, entry: ReleaseEntry) -> str:
 
 def _told(found: Iterable[Found], words: _Words) -> str:
     return "".join(f"{item.path}: {words.done if item.state == words.changing else words.left}\n" for item in found)
-
-
-def _counted(files: int) -> str:
-    return f"{files} file" if files == 1 else f"{files} files"
 
 
 def _as_json(entries: Iterable[ReleaseEntry]) -> str:

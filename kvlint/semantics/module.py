@@ -204,6 +204,21 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         pending.extend(inner[::-1])
 
 
+def inner_blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks that a compound statement holds."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def leaves(block: list[ast.stmt]) -> bool:
+    """Whether control visibly never reaches the end of a block."""
+    return bool(block) and isinstance(block[-1], ast.Return | ast.Continue | ast.Break | ast.Raise)
+
+
 def parse_module(source: SourceText) -> Module:
     """Parse ``source`` and index its bindings.
 
