@@ -1,0 +1,1 @@
+"""Running a tree's real backend under every thread schedule, and showing the one that hangs."""

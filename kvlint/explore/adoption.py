@@ -1,0 +1,195 @@
+"""Taking the objects of a built program under control, and putting them back as they were."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable
+from typing import Any
+
+from kvlint.explore.containers import ABSENT, Controlled, adopt
+from kvlint.explore.control import Control
+from kvlint.explore.operations import WHOLE, Uses
+from kvlint.explore.primitives import _Primitive as Primitive
+
+_LIMIT = 10_000
+
+
+class _Attribute:
+    """An attribute that changes in runs, as operations on a shared thing."""
+
+    def __init__(self, control: Control, owner: Any, name: str, label: str) -> None:
+        self._control = control
+        self.owner = owner
+        self.name = name
+        self._label = label
+        self.resource = control.resource(label)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        self._control.before(self.resource, "read", WHOLE, False)
+        try:
+            value = owner.__dict__[self.name]
+        except KeyError:
+            problem = AttributeError(self.name)
+            self._control.after(problem)
+            raise problem from None
+        self._control.after(value)
+        return value
+
+    def __set__(self, owner: Any, value: Any) -> None:
+        value = adopt(self._control, value, self._label)
+        self._control.before(self.resource, "store", WHOLE, True)
+        owner.__dict__[self.name] = value
+        self.renewed()
+        self._control.after(value)
+
+    def __delete__(self, owner: Any) -> None:
+        self._control.before(self.resource, "del", WHOLE, True)
+        del owner.__dict__[self.name]
+        self.renewed()
+        self._control.after(None)
+
+    def content(self) -> Hashable:
+        """What the attribute holds, as a key."""
+        control = self._control
+        return control.identities.frozen(self.owner.__dict__.get(self.name, ABSENT), control.moment())
+
+    def renewed(self) -> None:
+        """The attribute was stored."""
+        self._control.changed(self)
+
+
+class Adopted:
+    """The objects below ``root`` that code of the tree made, with their containers and locks controlled.
+
+    ``is_ours`` tells whether a class belongs to the tree.
+    """
+
+    def __init__(self, control: Control, root: Any, name: str, is_ours: Any) -> None:
+        self._control = control
+        self._is_ours = is_ours
+        self._objects: list[tuple[Any, str]] = []
+        self._containers: list[tuple[Any, Any, int]] = []
+        self._primitives: list[tuple[Any, int]] = []
+        self._attributes: list[_Attribute] = []
+        self._seen: set[int] = set()
+        self.tables: dict[str, Any] = {}
+        self._visit(root, name, root_of_names=True)
+        self._saved = [dict(vars(found)) for found, _ in self._objects]
+        self._note_contents()
+
+    def _visit(self, found: Any, label: str, root_of_names: bool = False) -> None:
+        if id(found) in self._seen or len(self._seen) > _LIMIT:
+            return
+        self._seen.add(id(found))
+        if isinstance(found, Primitive):
+            self._name(found, label)
+        elif isinstance(found, Controlled):
+            self.tables[label] = found
+            for value in _held(found):
+                self._visit(value, label + "[…]")
+        elif self._is_ours(type(found)) and hasattr(found, "__dict__"):
+            self._objects.append((found, label))
+            for name, value in list(vars(found).items()):
+                path = name if root_of_names else f"{label}.{name}"
+                adopted = adopt(self._control, value, path)
+                if adopted is not value:
+                    vars(found)[name] = adopted
+                self._visit(adopted, path)
+
+    def _name(self, primitive: Any, label: str) -> None:
+        primitive.resource.uses = self._control.uses(label)
+        self._primitives.append((primitive, 0))
+        inner = getattr(primitive, "_lock", None)
+        if inner is not None:
+            self._visit(inner, label)
+
+    def _note_contents(self) -> None:
+        self._containers = [
+            (table, _plain(table), table.resource.content) for table in _all_controlled(list(self.tables.values()))
+        ]
+        self._primitives = [(primitive, primitive.resource.content) for primitive, _ in self._primitives]
+
+    def restore(self) -> None:
+        """Put everything back as it was when it was adopted."""
+        for table, plain, content in self._containers:
+            if table.resource.content != content:
+                _refill(table, plain)
+                table.resource.content = content
+        for primitive, content in self._primitives:
+            if primitive.resource.content != content:
+                primitive.reset()
+        for (found, _), saved in zip(self._objects, self._saved, strict=True):
+            now = vars(found)
+            if len(now) != len(saved) or any(now.get(name) is not value for name, value in saved.items()):
+                now.clear()
+                now.update(saved)
+        for attribute in self._attributes:
+            attribute.renewed()
+
+    def control_changed_attributes(self) -> list[str]:
+        """Make attributes that differ from what was adopted operations; their names, when there are new ones."""
+        names = []
+        known = {(id(attribute.owner), attribute.name) for attribute in self._attributes}
+        for (found, label), saved in zip(self._objects, self._saved, strict=True):
+            now = vars(found)
+            changed = [name for name in {**saved, **now} if now.get(name, self) is not saved.get(name, self)]
+            changed = [name for name in changed if (id(found), name) not in known]
+            if changed:
+                names += [f"{label}.{name}" for name in changed]
+                self._attributes += _install(self._control, found, label, changed)
+        return names
+
+
+def _install(control: Control, found: Any, label: str, names: list[str]) -> list[_Attribute]:
+    attributes = {name: _Attribute(control, found, name, f"{label}.{name}") for name in names}
+    found.__class__ = type(type(found).__name__, (type(found),), dict(attributes))
+    return list(attributes.values())
+
+
+def _held(found: Any) -> list[Any]:
+    if isinstance(found, dict):
+        return list(dict.values(found))
+    if isinstance(found, (list, deque)):
+        return list(_plain(found))
+    return []
+
+
+def _all_controlled(tables: list[Any]) -> list[Any]:
+    found: dict[int, Any] = {}
+    todo = list(tables)
+    while todo:
+        table = todo.pop()
+        if isinstance(table, Controlled) and id(table) not in found:
+            found[id(table)] = table
+            todo += _held(table)
+    return list(found.values())
+
+
+def _plain(table: Any) -> Any:
+    if isinstance(table, dict):
+        return dict(dict.items(table))
+    if isinstance(table, set):
+        return set(set.__iter__(table))
+    return list((list if isinstance(table, list) else deque).__iter__(table))
+
+
+def _refill(table: Any, plain: Any) -> None:
+    if isinstance(table, defaultdict | dict):
+        dict.clear(table)
+        dict.update(table, plain)
+    elif isinstance(table, set):
+        set.clear(table)
+        set.update(table, plain)
+    elif isinstance(table, list):
+        list.clear(table)
+        list.extend(table, plain)
+    else:
+        deque.clear(table)
+        deque.extend(table, plain)
+
+
+def uses_of(adopted: Adopted) -> list[Uses]:
+    """The uses of every table, for what is shown of the sharing."""
+    return [table.resource.uses for table in adopted.tables.values()]

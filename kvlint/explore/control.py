@@ -1,0 +1,430 @@
+"""One run: actors that stop before every operation on shared state until they are chosen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+from kvlint.explore.identities import PLAIN, Identities
+from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Place, Resource, Step, Uses, Violation
+from kvlint.explore.switching import Switching
+
+STARTER = -1
+_MOST_STOPS = 100
+_OPENING = -1
+
+
+class Stopped(BaseException):
+    """Ends an actor at the end of a run; a BaseException, as workers catch Exception."""
+
+
+class Stubborn(Exception):
+    """An actor could not be ended: it catches BaseException and goes on."""
+
+
+class Holder(Protocol):
+    """Something with a resource and a content."""
+
+    resource: Resource
+
+    def content(self) -> Hashable:
+        """What is held, as a key."""
+
+
+class Readable(Protocol):
+    """A container that can be looked at without a stop."""
+
+    def entry(self, key: Hashable) -> Any:
+        """What is held under ``key``."""
+
+
+class Strategy(Protocol):
+    """Decides who goes on."""
+
+    script: Sequence[Choice]
+    histories: list[int]
+
+    def choose(self, control: Control) -> Choice | None:
+        """The next choice, or None to end the run here."""
+
+
+class Actor:
+    """A thread of the program."""
+
+    __slots__ = ("bit", "died", "doing", "finished", "function", "history", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+
+    def __init__(self, number: int, name: str, function: Callable[[], None]) -> None:
+        self.number = number
+        self.bit = 1 << number
+        self.name = name
+        self.function = function
+        self.begin()
+
+    def begin(self) -> None:
+        self.history = 0
+        self.pending: Operation | None = None
+        self.doing: Operation | None = None
+        self.outcome = 0
+        self.paused = False
+        self.finished = False
+        self.died: BaseException | None = None
+        self.reads: dict[tuple[int, Hashable], tuple[Readable, Any]] = {}
+        self.stops = 0
+
+    def can_go_on(self) -> bool:
+        """Whether the actor waits for nothing but its turn."""
+        pending = self.pending
+        return pending is not None and (pending.ready is None or pending.ready())
+
+
+class Control:
+    """What controlled objects ask before an operation and tell after it.
+
+    Outside of a run, and for code that is no actor's, ``current`` is None and
+    nothing is controlled.
+    """
+
+    def __init__(self, switching: Switching) -> None:
+        self.switching = switching
+        self.identities = Identities()
+        self.actors: list[Actor] = []
+        self.current: Actor | None = None
+        self.resources: list[Resource] = []
+        self.events: list[Violation] = []
+        self.recording: list[Step] | None = None
+        self.place: Callable[[Any], Place | None] = lambda frame: None
+        self.grown = False
+        self.steps = 0
+        self.opening = False
+        self._uses: dict[str, Uses] = {}
+        self._kept = 0
+        self._gathering = False
+        self._stopping = False
+        self._over = False
+        self._strategy: Strategy | None = None
+        self._script: Sequence[Choice] = ()
+        self._histories: list[int] = []
+        self._cursor = 0
+        self._stale: list[Holder] = []
+        self._shared: list[Resource] = []
+        self._born: dict[Hashable, int] = {}
+
+    # What there is.
+
+    def uses(self, label: str) -> Uses:
+        """Who uses the resources of one label."""
+        found = self._uses.get(label)
+        if found is None:
+            found = self._uses[label] = Uses(label)
+        return found
+
+    def resource(self, label: str) -> Resource:
+        """A new resource; those of one label are judged together."""
+        uses = self.uses(label)
+        maker = self.current
+        birth = (label, -1 if maker is None else (maker.number, maker.history))
+        nth = self._born.get(birth, 0)
+        self._born[birth] = nth + 1
+        made = Resource(uses, self.identities.number(("made", birth, nth)))
+        self.resources.append(made)
+        return made
+
+    def keep(self) -> None:
+        """What exists now exists at the beginning of every run."""
+        self._kept = len(self.resources)
+        self.identities.keep()
+
+    def all_uses(self) -> list[Uses]:
+        """Every label that was used so far."""
+        return list(self._uses.values())
+
+    # What controlled objects call.
+
+    def before(
+        self,
+        resource: Resource,
+        kind: str,
+        key: Any,
+        writes: bool,
+        ready: Callable[[], bool] | None = None,
+        outcomes: int = 1,
+    ) -> int:
+        """Wait until the actor that runs is to do an operation; the outcome it was chosen with.
+
+        Raises Stopped at the end of the run.
+        """
+        actor = self.current
+        if actor is None:
+            return 0
+        if self._stopping:
+            self._stop_again(actor)
+        uses = resource.uses
+        if self.opening:
+            if ready is None or ready():
+                return 0
+        else:
+            if not (uses.actors & actor.bit and (uses.written or not writes)):
+                self._note(uses, actor, writes)
+            if not uses.shared and outcomes == 1 and (ready is None or ready()):
+                return 0
+        actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
+        actor.paused = True
+        self._pause(actor)
+        while self.opening and ready is not None and not ready():
+            self._pause(actor)
+        actor.pending = None
+        return actor.outcome
+
+    def after(self, observed: Any) -> None:
+        """Put what came of the operation into the history of the actor that did it.
+
+        Whatever an actor was chosen for is part of its history, also what it
+        observes nothing by: else the state after the step looks like the one
+        before, and the schedules that go through it are lost.
+        """
+        actor = self.current
+        if actor is None or self._stopping:
+            return
+        if self.opening or self._gathering:
+            if type(observed) not in PLAIN:
+                self.identities.frozen(observed, _OPENING)
+            actor.paused = False
+            return
+        if not actor.paused:
+            return
+        actor.paused = False
+        self.steps += 1
+        frozen = self.identities.frozen
+        moment = actor.history
+        assert actor.doing is not None
+        if self._cursor < len(self._script):
+            # This was done before: what came of it is known, and new objects only need their names.
+            if type(actor.doing.key) not in PLAIN:
+                frozen(actor.doing.key, moment)
+            if type(observed) not in PLAIN:
+                frozen(observed, moment)
+            actor.history = self._histories[self._cursor - 1]
+        else:
+            doing = actor.doing
+            key = None if doing.key is WHOLE else frozen(doing.key, moment)
+            came = frozen(observed, moment)
+            actor.history = self.identities.number(
+                (moment, doing.resource.identity, doing.kind, key, came, actor.outcome)
+            )
+            self._histories[self._cursor - 1 :] = [actor.history]
+        if self.recording is not None:
+            self._record(actor, observed)
+        actor.outcome = 0
+
+    def changed(self, holder: Holder) -> None:
+        """The content of ``holder`` may have changed; its number is computed when it is next asked for."""
+        resource = holder.resource
+        if self.opening or self._cursor < len(self._script):
+            if not resource.stale:
+                resource.stale = True
+                self._stale.append(holder)
+        else:
+            resource.content = self.identities.number(holder.content())
+            resource.stale = False
+
+    def content_of(self, holder: Holder) -> int:
+        """The number of what ``holder`` holds now."""
+        resource = holder.resource
+        if resource.stale:
+            resource.stale = False
+            resource.content = self.identities.number(holder.content())
+        return resource.content
+
+    def moment(self) -> Hashable:
+        """The history of the actor that runs, to name what it makes."""
+        return None if self.current is None else self.current.history
+
+    def violated(self, property: str, room: Hashable, detail: str) -> None:
+        """Note that the run broke a property with the operation that was done last."""
+        if self._cursor >= len(self._script):
+            self.events.append(Violation(property, room, detail))
+
+    # Running.
+
+    def run(self, strategy: Strategy, openers: int) -> None:
+        """One run.  The first ``openers`` actors act alone, in turn, until none can; then ``strategy`` decides.
+
+        The choices of ``strategy.script`` are made again first; ``strategy.histories`` grows with the run.
+
+        Raises Stubborn when an actor cannot be ended afterwards.
+        """
+        self._begin(strategy)
+        try:
+            self._open(self.actors[:openers])
+            self._gather()
+            if not self._script:
+                self._freshen()
+            while not self._over:
+                choice = self._next()
+                if choice is not None:
+                    self._give(self.actors[choice.actor], choice)
+        finally:
+            self._end()
+
+    def _next(self) -> Choice | None:
+        cursor = self._cursor
+        script = self._script
+        if cursor < len(script):
+            choice: Choice | None = script[cursor]
+            if cursor + 1 == len(script):
+                self._freshen()
+        else:
+            assert self._strategy is not None
+            choice = self._strategy.choose(self)
+            if choice is None:
+                self._over = True
+                return None
+            self.events.clear()
+        self._cursor = cursor + 1
+        return choice
+
+    def _freshen(self) -> None:
+        """Compute what was put off while known steps were done again."""
+        for holder in self._stale:
+            self.content_of(holder)
+        self._stale.clear()
+
+    def choices(self) -> tuple[list[Choice], list[Access]]:
+        """What can be next, in the order of actors, and what it does to what."""
+        choices, accesses = [], []
+        for actor in self.actors:
+            pending = actor.pending
+            if pending is None or not (pending.ready is None or pending.ready()):
+                continue
+            key = None if pending.key is WHOLE else self.identities.frozen(pending.key, actor.history)
+            access = Access(pending.resource.identity, key, pending.writes)
+            for outcome in range(pending.outcomes):
+                choices.append(Choice(actor.number, outcome))
+                accesses.append(access)
+        return choices, accesses
+
+    def state(self) -> tuple[Hashable, ...]:
+        """Everything the rest of the run depends on."""
+        fixed = [actor.history for actor in self.actors]
+        fixed += [resource.content for resource in self._shared]
+        if len(self.resources) == self._kept:
+            return tuple(fixed)
+        made = [
+            (resource.identity, resource.content)
+            for resource in self.resources[self._kept :]
+            if resource.uses.shared
+        ]
+        return (*fixed, frozenset(made))
+
+    def _begin(self, strategy: Strategy) -> None:
+        del self.resources[self._kept :]
+        self._born = {}
+        self.identities.begin()
+        self.events = []
+        self.grown = False
+        self.steps = 0
+        self._stopping = False
+        self._over = False
+        self._strategy = strategy
+        self._script, self._histories, self._cursor = strategy.script, strategy.histories, 0
+        self._stale.clear()
+        self._shared = [resource for resource in self.resources if resource.uses.shared]
+        for actor in self.actors:
+            actor.begin()
+        self.switching.start([lambda actor=actor: self._body(actor) for actor in self.actors])
+
+    def _open(self, openers: list[Actor]) -> None:
+        self.opening = True
+        moved = True
+        while moved:
+            moved = False
+            for actor in openers:
+                if not actor.finished and (actor.pending is None or actor.can_go_on()):
+                    self._give(actor, None)
+                    moved = True
+        self.opening = False
+
+    def _gather(self) -> None:
+        """Let every actor come to its first operation on what is shared."""
+        self._gathering = True
+        for actor in self.actors:
+            pending = actor.pending
+            if pending is None or (not pending.resource.uses.shared and actor.can_go_on()):
+                if not actor.finished:
+                    self._give(actor, None)
+        self._gathering = False
+        self.events = []
+
+    def _give(self, actor: Actor, choice: Choice | None) -> None:
+        actor.outcome = 0 if choice is None else choice.outcome
+        self.current = actor
+        self.switching.switch(STARTER, actor.number)
+        self.current = None
+
+    def _body(self, actor: Actor) -> None:
+        try:
+            actor.function()
+        except Stopped:
+            pass
+        except BaseException as problem:
+            actor.died = problem
+        actor.finished = True
+        actor.pending = None
+        self.switching.leave(actor.number)
+
+    def _pause(self, actor: Actor) -> None:
+        """Hand over to whoever is chosen; back when ``actor`` is."""
+        there = STARTER
+        if not (self.opening or self._gathering):
+            choice = self._next()
+            if choice is not None:
+                chosen = self.actors[choice.actor]
+                chosen.outcome = choice.outcome
+                if chosen is actor:
+                    return
+                self.current = chosen
+                there = choice.actor
+        self.switching.switch(actor.number, there)
+        if self._stopping:
+            raise Stopped
+        self.current = actor
+
+    def _note(self, uses: Uses, actor: Actor, writes: bool) -> None:
+        uses.actors |= actor.bit
+        uses.written = uses.written or writes
+        if uses.written and uses.actors & (uses.actors - 1) and not uses.shared:
+            uses.shared = True
+            self.grown = True
+
+    def _end(self) -> None:
+        self._stopping = True
+        for actor in self.actors:
+            if not actor.finished:
+                self.current = actor
+                self.switching.stop(actor.number, Stopped)
+        self.current = None
+        stubborn = [actor.name for actor in self.actors if not actor.finished]
+        if stubborn:
+            raise Stubborn(", ".join(stubborn))
+
+    def _stop_again(self, actor: Actor) -> None:
+        actor.stops += 1
+        if actor.stops > _MOST_STOPS:
+            self.switching.switch(actor.number, STARTER)
+        raise Stopped
+
+    def _record(self, actor: Actor, observed: Any) -> None:
+        assert self.recording is not None and actor.doing is not None
+        resource, kind, key, writes, _, _ = actor.doing
+        self.recording.append(
+            Step(
+                actor=actor.name,
+                operation=kind,
+                label=resource.uses.label,
+                key="" if key is WHOLE else repr(key),
+                observed=repr(observed),
+                writes=writes,
+                place=self.place(sys._getframe(2)),
+            )
+        )

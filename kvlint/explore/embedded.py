@@ -1,0 +1,98 @@
+"""The demo's backend as an explored one."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from kvlint.explore.backend import Frames
+
+_PACKAGE = "kvlint_explored_demo"
+
+
+class EmbeddedBackend:
+    """Loads ``base.py`` and ``backend.py`` of a folder and builds the manager that they define."""
+
+    stubbed = ("transfers", "the message socket")
+
+    def __init__(self, folder: Path, replaced: Mapping[str, ModuleType]) -> None:
+        modules = _loaded(folder, replaced)
+        self._folder = folder
+        self._backend = modules["backend"]
+        self.poll: Any = modules["base"].Poll
+        self.hooks = SimpleNamespace(receive=None, transfer_state=None)
+        socket = SimpleNamespace(recv_multipart=lambda: self.hooks.receive())
+        engine = SimpleNamespace(
+            post_write=lambda peer, pages, to: 1,
+            is_done=self._is_done,
+        )
+        self.manager = self._backend.RdmaManager(socket, engine)
+
+    def _is_done(self, handle: int) -> bool:
+        if self.hooks.transfer_state(handle) == "ERR":
+            raise RuntimeError("the transfer broke off")
+        return True
+
+    def bodies(self) -> list[tuple[str, Callable[[], None]]]:
+        """The worker and the listener."""
+        manager = self.manager
+        return [("worker", lambda: manager.transfer_worker(manager.chunks)), ("listener", manager.bootstrap_listener)]
+
+    def is_ours(self, kind: type) -> bool:
+        """Whether a class is the backend's."""
+        return kind.__module__.startswith(_PACKAGE)
+
+    def make_sender(self, room: int) -> Any:
+        """The sender of a room; this opens it."""
+        return self._backend.RdmaSender(self.manager, room)
+
+    def begin(self, sender: Any) -> None:
+        """Nothing: the demo's senders have no second step."""
+
+    def send(self, sender: Any, number: int, last: bool) -> None:
+        """Queue a chunk."""
+        sender.send([number], is_last=last)
+
+    def registration_frames(self) -> list[Frames]:
+        """A message that the listener ignores: peers come with the room."""
+        return [[b"HELLO"]]
+
+    def metadata_frames(self, room: int) -> list[Frames]:
+        """One peer wants the room's pages."""
+        return [[self._backend.PEER, str(room).encode(), b"decode-0", b"1", b"0", b"4096"]]
+
+    def abort_frames(self, room: int) -> list[Frames]:
+        """The decode side gives the room up."""
+        return [[self._backend.ABORT, str(room).encode()]]
+
+
+def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
+    """The two modules, executed with ``replaced`` in place of modules of the standard library."""
+    package = ModuleType(_PACKAGE)
+    package.__path__ = [str(folder)]
+    kept = {name: sys.modules.get(name) for name in (*replaced, _PACKAGE, *(f"{_PACKAGE}.{n}" for n in ("base", "backend")))}
+    modules = {}
+    threading = replaced["threading"]
+    if not hasattr(threading, "Thread"):
+        threading.Thread = None  # type: ignore[attr-defined]
+    try:
+        sys.modules.update(replaced)
+        sys.modules[_PACKAGE] = package
+        for name in ("base", "backend"):
+            spec = importlib.util.spec_from_file_location(f"{_PACKAGE}.{name}", folder / f"{name}.py")
+            assert spec is not None and spec.loader is not None
+            modules[name] = importlib.util.module_from_spec(spec)
+            sys.modules[f"{_PACKAGE}.{name}"] = modules[name]
+            setattr(package, name, modules[name])
+            spec.loader.exec_module(modules[name])
+    finally:
+        for name, module in kept.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+    return modules

@@ -1,0 +1,114 @@
+"""What actors do to shared state: resources, operations on them, and the steps that a schedule is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+
+class Whole:
+    """The key of an operation on all of a container: its length, its iteration, its clearing."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+WHOLE = Whole()
+
+
+@dataclass(slots=True, eq=False)
+class Uses:
+    """Who uses the resources of one label, over all runs.
+
+    An operation is a yield point only on what several actors use and one of
+    them changes; whatever is found to be so in the middle of a search starts
+    the search again.
+    """
+
+    label: str
+    actors: int = 0
+    written: bool = False
+    shared: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """One shared thing: a table, a lock, a queue.
+
+    ``identity`` is its name in keys, ``content`` the number of what it holds.
+    """
+
+    uses: Uses
+    identity: int
+    content: int = 0
+    stale: bool = False
+
+
+class Operation(NamedTuple):
+    """What an actor is about to do; it does it when it is chosen."""
+
+    resource: Resource
+    kind: str
+    key: Any
+    writes: bool
+    ready: Callable[[], bool] | None = None
+    outcomes: int = 1
+
+
+class Choice(NamedTuple):
+    """Which actor goes on, and which way, where its operation can end in several."""
+
+    actor: int
+    outcome: int = 0
+
+
+class Access(NamedTuple):
+    """What an operation does to which resource; ``key`` is None where it is about all of it."""
+
+    resource: int
+    key: Hashable
+    writes: bool
+
+    def commutes(self, other: Access) -> bool:
+        """Whether the two have the same effects in either order.
+
+        Two writes to one container do not, whatever their keys are, since a
+        dict remembers the order of its items.
+        """
+        if self.resource != other.resource or not (self.writes or other.writes):
+            return True
+        if self.writes and other.writes:
+            return False
+        return self.key is not None and other.key is not None and self.key != other.key
+
+
+class Place(NamedTuple):
+    """A line of the tree's code."""
+
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a schedule, as it was done: what was observed or written, and from where."""
+
+    actor: str
+    operation: str
+    label: str
+    key: str
+    observed: str
+    writes: bool
+    place: Place | None
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Violation:
+    """A property that a schedule broke, with the room and the facts that show it."""
+
+    property: str
+    room: Hashable
+    detail: str = field(compare=True, default="")

@@ -1,0 +1,156 @@
+"""What must not happen, noticed while a program runs and when nobody can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from kvlint.explore.containers import ABSENT
+from kvlint.explore.operations import Violation
+from kvlint.explore.primitives import Lock
+
+if TYPE_CHECKING:
+    from kvlint.explore.backend import Sender
+    from kvlint.explore.program import Program
+
+PINNED_ROOM = "pinned-room"
+STUCK_UNTIL_TIMEOUT = "stuck-until-timeout"
+OVERWRITTEN_TERMINAL = "overwritten-terminal"
+THREAD_DEATH = "thread-death"
+RESURRECTED_ROOM = "resurrected-room"
+LOST_FAILURE = "lost-failure"
+LEAKED_RECORD = "leaked-record"
+
+PROPERTIES = {
+    PINNED_ROOM: "no dispatched room is left without an end",
+    STUCK_UNTIL_TIMEOUT: "no room waits for a timeout of the scheduler to end it",
+    OVERWRITTEN_TERMINAL: "a stored Failed stays, and a stored Success is not replaced by a status that goes on",
+    THREAD_DEATH: "no exception ends a worker or the listener, and none waits for a lock for ever",
+    RESURRECTED_ROOM: "a cleared room stays away",
+    LOST_FAILURE: "whoever polls Failed finds a reason for the client",
+    LEAKED_RECORD: "nothing is kept of a cleared room",
+}
+
+
+class Properties:
+    """Watches the status table of a program and judges its ends."""
+
+    def __init__(self, program: Program, tables: dict[str, Any]) -> None:
+        self._program = program
+        self._tables = tables
+        self.status_table = self._find_status_table()
+        self._names = _names(program.backend.poll)
+        self.status_table.watch = self._status_written
+        self._generic_reason: str | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """A new run."""
+        self._removed: set[Hashable] = set()
+
+    # While it runs.
+
+    def failed(self, room: int, sender: Sender) -> None:
+        """The scheduler has polled Failed and asks for the reason."""
+        try:
+            sender.failure_exception()
+        except Exception as reason:
+            if self._says_nothing(room, reason):
+                self._violated(LOST_FAILURE, room, f"the client hears only: {reason}")
+            return
+        self._violated(LOST_FAILURE, room, "failure_exception() raised nothing")
+
+    def _status_written(self, room: Hashable, old: Any, new: Any) -> None:
+        poll = self._program.backend.poll
+        if new is ABSENT:
+            self._removed.add(room)
+        elif old is ABSENT:
+            if room in self._removed and not self._program.may_open():
+                self._violated(RESURRECTED_ROOM, room, f"{self._name(new)} is written after clear()")
+        elif (old == poll.Failed and new != poll.Failed) or (
+            old == poll.Success and new not in (poll.Success, poll.Failed)
+        ):
+            self._violated(OVERWRITTEN_TERMINAL, room, f"{self._name(old)} is replaced by {self._name(new)}")
+
+    # At the end.
+
+    def final(self) -> list[Violation]:
+        """What the end of a run breaks; called with nothing controlled."""
+        return [*self._deaths(), *self._unended(), *self._leaks()]
+
+    def _deaths(self) -> list[Violation]:
+        found = []
+        for actor in self._program.control.actors:
+            if actor.died is not None:
+                reason = f"{type(actor.died).__name__}: {actor.died}"
+                found.append(Violation(THREAD_DEATH, None, f"{actor.name} ends with {reason}"))
+            elif actor.pending is not None and actor.pending.kind == "acquire":
+                found.append(Violation(THREAD_DEATH, None, f"{actor.name} waits for {actor.pending.resource.uses.label}"))
+        return found
+
+    def _unended(self) -> list[Violation]:
+        program = self._program
+        poll = program.backend.poll
+        found = []
+        for room, sender in program.senders.items():
+            status = dict.get(self.status_table, room, ABSENT)
+            if status in (poll.Failed, poll.Success):
+                continue
+            left = self._name(status)
+            if self._ends_by_timeout(sender):
+                found.append(Violation(STUCK_UNTIL_TIMEOUT, room, f"stays {left} until the scheduler's timeout"))
+            else:
+                found.append(Violation(PINNED_ROOM, room, f"stays {left} and nobody is left to end it"))
+        return found
+
+    def _ends_by_timeout(self, sender: Sender) -> bool:
+        self._program.past_every_deadline()
+        try:
+            return bool(sender.poll() == self._program.backend.poll.Failed)
+        except Exception:
+            return False
+
+    def _leaks(self) -> list[Violation]:
+        return [
+            Violation(LEAKED_RECORD, room, f"{label} still has it")
+            for room in self._program.concluded()
+            for label, table in self._tables.items()
+            if table is not self.status_table and _has(table, room)
+        ]
+
+    # Words and tables.
+
+    def _violated(self, property: str, room: Hashable, detail: str) -> None:
+        self._program.control.violated(property, room, detail)
+
+    def _name(self, status: Any) -> str:
+        return "absent" if status is ABSENT else self._names.get(status, repr(status))
+
+    def _find_status_table(self) -> Any:
+        """The table that ``check_status`` looks a room up in."""
+        manager = self._program.backend.manager
+        room, status = object(), object()
+        for table in self._tables.values():
+            if isinstance(table, dict) and not len(table):
+                dict.__setitem__(table, room, status)
+                try:
+                    if manager.check_status(room) is status:
+                        return table
+                except Exception:
+                    continue
+                finally:
+                    dict.pop(table, room, None)
+        raise LookupError("check_status() of the manager reads none of the manager's tables")
+
+    def _says_nothing(self, room: int, reason: Exception) -> bool:
+        return False
+
+
+def _has(table: Any, room: Hashable) -> bool:
+    if isinstance(table, dict):
+        return dict.__contains__(table, room)
+    return isinstance(table, set) and set.__contains__(table, room)
+
+
+def _names(poll: Any) -> dict[Any, str]:
+    return {value: name for name, value in vars(poll).items() if not name.startswith("_")}

@@ -1,0 +1,272 @@
+"""The complete search: every reachable state once, and the number of schedules that the graph of states stands for."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+from kvlint.explore.control import Control
+from kvlint.explore.operations import Access, Choice, Violation
+
+Run = Callable[["StateGraph"], None]
+_ROOT = 0
+_UNKNOWN = -1
+
+
+@dataclass(slots=True)
+class Node:
+    """A state: what can be next, where that leads, and what is broken on the way."""
+
+    choices: list[Choice]
+    accesses: list[Access]
+    children: list[int]
+    events: list[tuple[Violation, ...]]
+    final: tuple[Violation, ...] = ()
+
+    def open_branch(self) -> int | None:
+        """The first branch that nobody has gone along."""
+        try:
+            return self.children.index(_UNKNOWN)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a search: seconds, and states."""
+
+    seconds: float = 60.0
+    states: int = 2_000_000
+    steps: int = 5_000
+
+
+class StateGraph:
+    """Depth-first over choices, by running the program from its beginning once per branch.
+
+    ``run`` performs one run under this strategy, ``final`` judges a run that came to its end (nobody can go on).
+    """
+
+    def __init__(self, run: Run, final: Callable[[Control], list[Violation]], limits: Limits) -> None:
+        self._run = run
+        self._final = final
+        self._limits = limits
+        self.nodes: list[Node] = []
+        self.runs = 0
+        self.complete = False
+        self.reason = ""
+        self.seconds = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.nodes = []
+        self._numbers: dict[tuple[Hashable, ...], int] = {}
+        self._path: list[int] = []
+        self.script: list[Choice] = []
+        self.histories: list[int] = []
+
+    def search(self) -> None:
+        """Go on until everything was seen or a limit is reached."""
+        began = time.perf_counter()
+        self._deadline = began + self._limits.seconds
+        while not self.reason:
+            self._begin()
+            if self._all_runs():
+                self.complete = not self.reason
+                break
+        self.seconds = time.perf_counter() - began
+
+    def _all_runs(self) -> bool:
+        """False when the set of shared things grew, so that the search has to begin again."""
+        while True:
+            self.runs += 1
+            self._run(self)
+            if self._grown:
+                return False
+            if self.reason or not self._back():
+                return True
+            if time.perf_counter() > self._deadline:
+                self.reason = f"{self._limits.seconds:g} s were over"
+
+    _grown = False
+
+    def _back(self) -> bool:
+        """Go back to the last state that has a branch left, and take it."""
+        path = self._path
+        while path:
+            self.script.pop()
+            if self._take(path[-1]):
+                del self.histories[len(path) - 1 :]
+                return True
+            path.pop()
+        return False
+
+    def _take(self, number: int) -> bool:
+        """Go along the next branch of a state."""
+        node = self.nodes[number]
+        branch = node.open_branch()
+        if branch is None:
+            return False
+        self._branch = branch
+        self.script.append(node.choices[branch])
+        return True
+
+    def choose(self, control: Control) -> Choice | None:
+        """The next branch; None in a state that was seen."""
+        path = self._path
+        self._grown = control.grown
+        if control.grown:
+            return None
+        key = control.state()
+        number = self._numbers.get(key)
+        known = number is not None
+        if number is None:
+            self._check_limits()
+            if self.reason:
+                return None
+            number = self._add(key, control)
+        if path:
+            parent = self.nodes[path[-1]]
+            parent.children[self._branch] = number
+            parent.events[self._branch] = tuple(control.events)
+            if not known:
+                self._close_diamonds(parent, self._branch, self.nodes[number])
+        if known or not self._take(number):
+            return None
+        path.append(number)
+        return self.script[-1]
+
+    def _add(self, key: tuple[Hashable, ...], control: Control) -> int:
+        number = len(self.nodes)
+        self._numbers[key] = number
+        choices, accesses = control.choices()
+        node = Node(choices, accesses, [_UNKNOWN] * len(choices), [()] * len(choices))
+        if not choices:
+            node.final = tuple(self._final(control))
+        self.nodes.append(node)
+        return number
+
+    def _close_diamonds(self, parent: Node, branch: int, node: Node) -> None:
+        """Find children of a new state without a run.
+
+        Where two operations commute, doing them in either order ends in the
+        same state; where one order was run, the other one is known.
+        """
+        done, access = parent.choices[branch], parent.accesses[branch]
+        for position, choice in enumerate(node.choices):
+            if choice.actor == done.actor or choice not in parent.choices:
+                continue
+            earlier = parent.choices.index(choice)
+            between = parent.children[earlier]
+            if between == _UNKNOWN or not access.commutes(parent.accesses[earlier]):
+                continue
+            there = self.nodes[between]
+            if done in there.choices:
+                node.children[position] = there.children[there.choices.index(done)]
+                node.events[position] = parent.events[earlier]
+
+    def _check_limits(self) -> None:
+        # Called on an actor's stack, where an exception would look like the actor's own.
+        if len(self.nodes) >= self._limits.states:
+            self.reason = f"{len(self.nodes)} states were seen"
+        elif len(self._path) >= self._limits.steps:
+            self.reason = f"a schedule had {self._limits.steps} steps"
+
+    # What the graph says.
+
+    def schedules(self, property: str | None = None) -> int:
+        """The number of schedules, or of those that break ``property``."""
+        total = self._paths(None)
+        return total if property is None else total - self._paths(property)
+
+    def _paths(self, avoided: str | None) -> int:
+        """Paths to an end that do not break ``avoided``."""
+        counts: list[int | None] = [None] * len(self.nodes)
+        for number in self._children_first():
+            node = self.nodes[number]
+            if not node.choices:
+                counts[number] = 0 if _breaks(node.final, avoided) else 1
+                continue
+            counts[number] = sum(
+                counts[child] or 0
+                for child, events in zip(node.children, node.events, strict=True)
+                if not _breaks(events, avoided)
+            )
+        return counts[_ROOT] or 0
+
+    def _children_first(self) -> Iterator[int]:
+        done = bytearray(len(self.nodes))
+        stack = [(_ROOT, 0)]
+        while stack:
+            number, position = stack.pop()
+            if done[number]:
+                continue
+            children = self.nodes[number].children
+            while position < len(children) and done[children[position]]:
+                position += 1
+            if position == len(children):
+                done[number] = 1
+                yield number
+                continue
+            stack.append((number, position + 1))
+            stack.append((children[position], 0))
+
+    def violations(self) -> set[Violation]:
+        """Everything that some schedule breaks."""
+        found: set[Violation] = set()
+        for node in self.nodes:
+            found.update(node.final)
+            for events in node.events:
+                found.update(events)
+        return found
+
+    def fewest_preemptions(self, wanted: Callable[[Violation], bool]) -> tuple[list[Choice], int] | None:
+        """A schedule that breaks what is wanted with the fewest preemptions, and their number.
+
+        A preemption takes the turn from an actor that could have gone on.
+        """
+        start = (_ROOT, -1)
+        came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None] = {start: None}
+        cost = {start: 0}
+        settled: set[tuple[int, int]] = set()
+        todo = deque([start])
+        while todo:
+            here = todo.popleft()
+            if here in settled:
+                continue
+            settled.add(here)
+            number, last = here
+            if number < 0:
+                return _way(came, here), cost[here]
+            node = self.nodes[number]
+            if any(map(wanted, node.final)):
+                return _way(came, here), cost[here]
+            running = any(choice.actor == last for choice in node.choices)
+            for choice, child, events in zip(node.choices, node.children, node.events, strict=False):
+                there = (child, choice.actor)
+                price = cost[here] + (running and choice.actor != last)
+                if any(map(wanted, events)):
+                    # An end of its own: the price of a schedule that does not go on.
+                    there = (-1 - child, choice.actor)
+                if price < cost.get(there, 1 << 30):
+                    cost[there] = price
+                    came[there] = (here, choice)
+                    (todo.append if price > cost[here] else todo.appendleft)(there)
+        return None
+
+
+def _breaks(events: tuple[Violation, ...], property: str | None) -> bool:
+    return property is not None and any(event.property == property for event in events)
+
+
+def _way(
+    came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]
+) -> list[Choice]:
+    way = []
+    step = came[end]
+    while step is not None:
+        here, choice = step
+        way.append(choice)
+        step = came[here]
+    return way[::-1]
