@@ -1,0 +1,1 @@
+"""Explores the thread schedules of a checkout's real backend code."""
