@@ -84,7 +84,8 @@ class _Construction:
         started = tuple(self._threads)
         decode = DecodeSide(self._manager("DECODE"), self._name(_CONN, "NixlKVReceiver"), self._wire)
         self._guarded("the decode side", decode.register)
-        listener = self._listener(started)
+        workers = tuple(thread for thread in started if is_worker(thread))
+        listener = self._listener([thread for thread in started if thread not in workers])
         importer = self._importer
         return Backend(
             tree=importer.tree,
@@ -96,7 +97,7 @@ class _Construction:
             faults=importer.marker.faults,
             manager=prefill,
             poll=self._name(_BASE, "KVPoll"),
-            workers=tuple(thread for thread in started if thread is not listener and is_worker(thread)),
+            workers=workers,
             listener=listener,
             threads=self._threads,
             sender_class=self._name(_CONN, "NixlKVSender"),
@@ -104,12 +105,12 @@ class _Construction:
             memory=tuple(self._pools),
         )
 
-    def _listener(self, started: tuple[CapturedThread, ...]) -> CapturedThread:
-        listeners = [thread for thread in started if is_listener(thread)]
+    def _listener(self, others: list[CapturedThread]) -> CapturedThread:
+        listeners = [thread for thread in others if is_listener(thread)]
         if len(listeners) != 1:
             raise LoadError(
-                f"{self._conn.__file__}: the manager was built, and {len(listeners)} of the {len(started)} threads "
-                f"that it started receive frames; kvlint knows what to do with one."
+                f"{self._conn.__file__}: the manager was built, and {len(listeners)} of the threads that it started "
+                f"receive frames; a bootstrap listener is one thread. Its threads: {others}."
             )
         return listeners[0]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kvlint.explore.loading.hooks import Hooks
-from kvlint.explore.loading.network import BootstrapServer, HTTPAdapter, Wire
+from kvlint.explore.loading.network import BootstrapServer, Wire, bind_socket
 from kvlint.explore.loading.nixl import modules as nixl_modules
 from kvlint.explore.loading.stand_in import StandIn, StandInModule
 
@@ -20,19 +20,23 @@ DTYPE = "auto"
 PAGE_TOKENS = 1
 ALLOCATION_POLICY = "early"
 
+_GROUP = StandIn("a group of one rank", rank_in_group=0, world_size=1, is_first_rank=True, is_last_rank=True)
+
 #: One rank of everything. Sources: server_args.py and runtime_context.py.
 PARALLEL: dict[str, object] = {
     **{f"{group}_{part}": value for group in ("tp", "pp", "dp") for part, value in (("size", 1), ("rank", 0))},
     **{f"attn_{group}_size": 1 for group in ("tp", "cp", "dp", "dcp")},
     **{f"attn_{group}_rank": 0 for group in ("tp", "cp", "dp", "dcp")},
+    "dcp_size": 1,
+    "dcp_rank": 0,
     **dict.fromkeys(("enable_dp_attention", "enable_kv_cache_sharding", "enable_cp_tp_group_sharing"), False),
     "enable_dsa_cache_layer_split": False,
     "num_dp_ranks": 1,
     "nnodes": 1,
     "dist_init_addr": None,
     "load_balance_method": "follow_bootstrap_room",
-    "pp_group": None,
-    "world_group": None,
+    "pp_group": _GROUP,
+    "world_group": _GROUP,
 }
 
 
@@ -85,10 +89,12 @@ def _getter(name: str, **values: object) -> Callable[[], StandIn]:
 
 
 def _sglang() -> dict[str, object]:
-    no, none = (lambda *_: False), (lambda: None)
+    no = lambda *_: False
     utils = {
         **dict.fromkeys(("is_npu", "is_hip", "is_xpu", "is_cuda", "is_cpu", "is_musa"), no),
         "ceil_align": _ceil_align,
+        "get_free_port": lambda: PORT + 1,
+        "get_zmq_socket_on_host": bind_socket,
         "get_int_env_var": lambda _, default=0: default,
         "get_ip": lambda: HOST,
         "get_local_ip_auto": lambda *_: HOST,
@@ -120,7 +126,7 @@ def _sglang() -> dict[str, object]:
         "sglang.srt.utils": StandInModule("sglang.srt.utils", utils),
         "sglang.srt.utils.common": StandInModule("sglang.srt.utils.common", utils),
         "sglang.srt.distributed": StandInModule(
-            "sglang.srt.distributed", {"get_pp_group": none, "get_world_group": none}
+            "sglang.srt.distributed", dict.fromkeys(("get_pp_group", "get_world_group"), lambda: _GROUP)
         ),
         "sglang.srt.layers.dp_attention": StandInModule("sglang.srt.layers.dp_attention", ranks | sizes),
         "sglang.srt.runtime_context": StandInModule("sglang.srt.runtime_context", context),
@@ -142,7 +148,6 @@ def other_modules(hooks: Hooks, wire: Wire, server: BootstrapServer) -> dict[str
     return {
         "zmq": wire.module(),
         "requests": server.module(),
-        "requests.adapters": StandInModule("requests.adapters", {"HTTPAdapter": HTTPAdapter}),
         "aiohttp": StandInModule("aiohttp"),
         "psutil": StandInModule("psutil", {"virtual_memory": lambda: memory}),
         "transformers": StandInModule("transformers"),

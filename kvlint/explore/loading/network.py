@@ -79,6 +79,12 @@ class Socket(StandIn):
         self.closed = True
 
 
+def bind_socket(context: Any, socket_type: int, host: str | None = None) -> tuple[int, Socket]:
+    """As get_zmq_socket_on_host() of sglang/srt/utils/common.py before release 0.5.10: a port, and its socket."""
+    socket: Socket = context.socket(socket_type)
+    return socket.bind_to_random_port(f"tcp://{host}"), socket
+
+
 class Monitor(StandIn):
     """The monitor of a socket that stays connected."""
 
@@ -216,7 +222,9 @@ class BootstrapServer:
             def mount(self, prefix: str, adapter: object) -> None:
                 """Adapters change nothing here."""
 
-        return StandInModule("requests", {"get": server.get, "put": server.put, "Session": Session})
+        adapters = StandInModule("requests.adapters", {"HTTPAdapter": HTTPAdapter})
+        known = {"get": server.get, "put": server.put, "Session": Session, "adapters": adapters}
+        return StandInModule("requests", known)
 
 
 class HTTPAdapter(StandIn):

@@ -12,17 +12,17 @@ _DEPTH = 4
 
 
 def is_listener(thread: CapturedThread) -> bool:
-    """Whether its code reaches `recv_multipart`."""
+    """Whether its code reaches `recv_multipart`. So does a worker's, through the monitors of the sockets it sends by."""
     return any("recv_multipart" in code.co_names for code in _reached(thread.target, _DEPTH))
 
 
 def is_worker(thread: CapturedThread) -> bool:
-    """Whether it is given a queue, or its code takes from one: from something whose name says so."""
+    """Whether it is given a queue, or else its own code takes from one: from something whose name says so."""
     if any(_is_queue(argument) for argument in (*thread.args, *thread.kwargs.values())):
         return True
     return any(
         "get" in code.co_names and any("queue" in name.lower() for name in (*code.co_names, *code.co_freevars))
-        for code in _reached(thread.target, _DEPTH)
+        for code in _reached(thread.target, 0)
     )
 
 
