@@ -8,13 +8,20 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from kvlint.explore.loading.calls import call_known
+from kvlint.explore.loading.calls import known_names
 from kvlint.explore.loading.captured import CapturedThread
 from kvlint.explore.loading.errors import UnforeseenUse
+from kvlint.explore.loading.foreseen import PAGE_TOKENS
 from kvlint.explore.loading.frames import BOOTSTRAP_ADDRESS, DecodeSide
 from kvlint.explore.loading.hooks import Frame, Hooks
 from kvlint.explore.loading.memory import Pool, page_indices
 from kvlint.explore.loading.tree import Tree
+
+
+#: What prefill.py has given a sender: the ranks up to 0.5.21, whether the request names a rank from 0.5.16 on.
+_SENDER_ARGUMENTS = (
+    *("mgr", "bootstrap_addr", "bootstrap_room", "dest_tp_ranks", "pp_rank", "req_has_disagg_prefill_dp_rank"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +32,18 @@ class Backend:
     and managers/scheduler.py, 0.5.14 and 0.5.23 read side by side):
 
     * `PrefillBootstrapQueue.create_sender()` makes it: make_sender().
-    * `pop_bootstrapped()` polls it every step. WaitingForInput: `finalize_bootstrap()`, which is begin(). Bootstrapping:
-      polled again. Failed: `handle_bootstrap_failure()`, which calls `failure_exception()` and swallows what it raises.
-      Anything else raises RuntimeError.
+    * `pop_bootstrapped()` polls it every step. WaitingForInput: `finalize_bootstrap()`, which is begin().
+      Bootstrapping: polled again (or prefilled before that, where the server is told to be optimistic). Failed:
+      `handle_bootstrap_failure()`, which calls `failure_exception()` and catches what it raises. Anything else raises
+      RuntimeError.
     * `send_kv_chunk()` sends each chunk: send().
     * `process_disagg_prefill_inflight_queue()` polls it every step after the last chunk was sent, without a deadline.
       WaitingForInput and Transferring: polled again. Success: `clear()`. Failed: `failure_exception()`, whose text
-      goes to the client; it has called `clear()` itself.
+      goes to the client; it calls `clear()` itself. Bootstrapping: 0.5.14 warns once and polls again, 0.5.23 raises
+      RuntimeError.
     * `abort_request()` calls `sender.abort()` for a request in the bootstrap queue or the inflight queue. The request
-      stays in its queue and is polled as before, so `failure_exception()` follows.
+      stays in its queue and is polled as before, so `failure_exception()` follows. One that is between the queues is
+      aborted too; 0.5.23 then drops it and polls no more.
 
     Attributes:
         tree: Where it was loaded from.
@@ -73,15 +83,15 @@ class Backend:
 
     def make_sender(self, room: int) -> Any:
         """A sender as `PrefillBootstrapQueue.create_sender()` makes it. The manager knows the room from then on."""
-        return call_known(
-            self.sender_class,
-            mgr=self.manager,
-            bootstrap_addr=BOOTSTRAP_ADDRESS,
-            bootstrap_room=room,
-            dest_tp_ranks=[0],
-            pp_rank=0,
-            req_has_disagg_prefill_dp_rank=False,
-        )
+        values = {
+            "mgr": self.manager,
+            "bootstrap_addr": BOOTSTRAP_ADDRESS,
+            "bootstrap_room": room,
+            "dest_tp_ranks": [0],
+            "pp_rank": 0,
+            "req_has_disagg_prefill_dp_rank": False,
+        }
+        return self.sender_class(**{name: values[name] for name in self._sender_names})
 
     def begin(self, sender: Any, pages: int) -> None:
         """Do what `finalize_bootstrap()` does once a sender polls WaitingForInput.
@@ -105,14 +115,29 @@ class Backend:
         """
         if hasattr(sender, "should_send_kv_chunk") and not sender.should_send_kv_chunk(1, last):
             return
-        arguments = {"num_kv_tokens": 1, "state_indices": [] if last else None}
-        known = {name: value for name, value in arguments.items() if name in self._send_parameters}
-        sender.send(page_indices(chunk, 1), **known)
+        # An empty list is what a model without state has for its last chunk.
+        values: dict[str, object] = {"state_indices": [] if last else None, "num_kv_tokens": PAGE_TOKENS}
+        sender.send(page_indices(chunk, 1), **{name: values[name] for name in self._send_names})
+
+    def clear(self, sender: Any) -> None:
+        """Do what the scheduler does on Success: releases before 0.5.12 have nothing to clear."""
+        if hasattr(sender, "clear"):
+            sender.clear()
+
+    def abort(self, sender: Any) -> bool:
+        """Do what the scheduler does when the client gives a request up; False in releases that cannot."""
+        if not hasattr(sender, "abort"):
+            return False
+        sender.abort()
+        return True
 
     @cached_property
-    def _send_parameters(self) -> frozenset[str]:
-        code = self.sender_class.send.__code__
-        return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    def _sender_names(self) -> tuple[str, ...]:
+        return known_names(self.sender_class, _SENDER_ARGUMENTS)
+
+    @cached_property
+    def _send_names(self) -> tuple[str, ...]:
+        return known_names(self.sender_class.send, ("state_indices", "num_kv_tokens"))
 
     def registration_frames(self) -> list[Frame]:
         """What the decode side sends the listener once, before everything else."""

@@ -21,7 +21,7 @@ from kvlint.explore.loading.memory import Pool
 from kvlint.explore.loading.network import BootstrapServer, Wire
 from kvlint.explore.loading.system import system_modules
 from kvlint.explore.loading.threads import is_listener, is_worker
-from kvlint.explore.loading.tree import Tree, digest_of, find_tree, find_version
+from kvlint.explore.loading.tree import digest_of, find_tree, find_version
 
 _CONN = "sglang.srt.disaggregation.nixl.conn"
 _BASE = "sglang.srt.disaggregation.base.conn"
@@ -68,9 +68,7 @@ def load_backend(
 class _Construction:
     """Builds the objects of one tree."""
 
-    def __init__(
-        self, importer: Importer, wire: Wire, server: BootstrapServer, threads: list[CapturedThread]
-    ) -> None:
+    def __init__(self, importer: Importer, wire: Wire, server: BootstrapServer, threads: list[CapturedThread]) -> None:
         self._importer = importer
         self._wire = wire
         self._threads = threads
@@ -83,7 +81,7 @@ class _Construction:
         self._wire.listening = self._wire.bound[-1] if self._wire.bound else None
         started = tuple(self._threads)
         decode = DecodeSide(self._manager("DECODE"), self._name(_CONN, "NixlKVReceiver"), self._wire)
-        self._guarded("the decode side", decode.register)
+        self._guarded("the decode side", decode.open)
         workers = tuple(thread for thread in started if is_worker(thread))
         listener = self._listener([thread for thread in started if thread not in workers])
         importer = self._importer

@@ -1,6 +1,7 @@
 """What a backend asks of the rest of SGLang and of other distributions: one rank, no device, no tracing.
 
-Sources: the imports and calls in sglang/srt/disaggregation/{common,nixl}/conn.py and utils.py, releases 0.5.2 to 0.5.23.
+Sources: the imports and calls in sglang/srt/disaggregation/{common,nixl}/conn.py and utils.py, releases 0.5.2 to
+0.5.23.
 """
 
 from __future__ import annotations
@@ -75,6 +76,10 @@ class TraceNullContext(StandIn):
         return self
 
 
+def _no(*_: object) -> bool:
+    return False
+
+
 def _run(action: Callable[[], Any], *_: object, **__: object) -> Any:
     return action()
 
@@ -89,9 +94,8 @@ def _getter(name: str, **values: object) -> Callable[[], StandIn]:
 
 
 def _sglang() -> dict[str, object]:
-    no = lambda *_: False
     utils = {
-        **dict.fromkeys(("is_npu", "is_hip", "is_xpu", "is_cuda", "is_cpu", "is_musa"), no),
+        **dict.fromkeys(("is_npu", "is_hip", "is_xpu", "is_cuda", "is_cpu", "is_musa"), _no),
         "ceil_align": _ceil_align,
         "get_free_port": lambda: PORT + 1,
         "get_zmq_socket_on_host": bind_socket,
@@ -100,7 +104,7 @@ def _sglang() -> dict[str, object]:
         "get_local_ip_auto": lambda *_: HOST,
         "get_local_ip_by_remote": lambda: HOST,
         "run_with_deadline": _run,
-        "is_valid_ipv6_address": no,
+        "is_valid_ipv6_address": _no,
         "format_tcp_address": lambda host, port: f"tcp://{host}:{port}",
         "maybe_wrap_ipv6_address": lambda host: host,
     }

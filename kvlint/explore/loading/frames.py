@@ -31,8 +31,10 @@ class DecodeSide:
         self._receiver = receiver
         self._wire = wire
         self._registration: list[Frame] = []
+        self._metadata: dict[tuple[int, int], list[Frame]] = {}
+        self._aborts: dict[tuple[int, int], list[Frame]] = {}
 
-    def register(self) -> None:
+    def open(self) -> None:
         """Make the decode side known to the prefill side, as its first receiver does.
 
         Raises:
@@ -44,9 +46,13 @@ class DecodeSide:
         frames: list[Frame] = []
         with self._room(0, frames):
             pass
-        if not frames:
-            raise LoadError(f"{place_of_code(self._receiver.__init__)}: a new receiver sends no registration.")
         self._registration = frames
+        if not frames or not self.metadata(0, 1):
+            reasons = [*getattr(self._manager, "failure_records", {}).values()]
+            why = f" It says: {reasons[-1]}" if reasons else ""
+            raise LoadError(
+                f"{place_of_code(self._receiver.__init__)}: the decode side's receiver does not send its frames.{why}"
+            )
 
     @contextmanager
     def _room(self, room: int, frames: list[Frame]) -> Iterator[Any]:
@@ -77,17 +83,26 @@ class DecodeSide:
 
     def registration(self) -> list[Frame]:
         """The frames by which the decode side makes itself known, once."""
-        return [list(frame) for frame in self._registration]
+        return _copied(self._registration)
 
     def metadata(self, room: int, pages: int) -> list[Frame]:
         """The frames that say where the pages of a room are to be written."""
-        with self._room(room, []) as receiver:
-            return self._wire.captured(lambda: self._send_metadata(receiver, pages))
+        frames = self._metadata.get((room, pages))
+        if frames is None:
+            with self._room(room, []) as receiver:
+                frames = self._wire.captured(lambda: self._send_metadata(receiver, pages))
+            self._metadata[room, pages] = frames
+        return _copied(frames)
 
     def abort(self, room: int, pages: int) -> list[Frame]:
         """The frames by which a receiver that waits for its pages gives them up; empty if the release sends none."""
-        if not hasattr(self._receiver, "abort"):
-            return []
+        frames = self._aborts.get((room, pages))
+        if frames is None:
+            frames = self._aborted(room, pages) if hasattr(self._receiver, "abort") else []
+            self._aborts[room, pages] = frames
+        return _copied(frames)
+
+    def _aborted(self, room: int, pages: int) -> list[Frame]:
         with self._room(room, []) as receiver:
             self._wire.captured(lambda: self._send_metadata(receiver, pages))
             return self._wire.captured(receiver.abort)
@@ -103,3 +118,8 @@ class DecodeSide:
         # Releases before 0.5.11 name it init(). An empty list is what decode.py gives for a model without state.
         send = receiver.send_metadata if hasattr(receiver, "send_metadata") else receiver.init
         call_known(send, kv_indices=page_indices(0, pages), aux_index=0, state_indices=[], decode_prefix_len=0)
+
+
+def _copied(frames: list[Frame]) -> list[Frame]:
+    # Who receives a frame may change its list.
+    return [list(frame) for frame in frames]

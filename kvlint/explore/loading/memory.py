@@ -9,7 +9,7 @@ import numpy as np
 
 from kvlint.explore.loading.foreseen import DTYPE, PAGE_TOKENS
 
-#: Pages of the pool, and bytes of a page. 
+#: Pages of the pool, and bytes of a page.
 PAGES = 64
 PAGE_BYTES = 64
 _AUX_BYTES = 64

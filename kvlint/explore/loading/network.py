@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Never
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from kvlint.explore.loading.errors import refuse
 from kvlint.explore.loading.hooks import Frame, Hooks
@@ -148,10 +148,10 @@ class Wire:
             def __init__(self, *_: object) -> None:
                 super().__init__("zmq.Context", underlying=id(self))
 
-            def set(self, option: int, value: object) -> None:
+            def setsockopt(self, option: int, value: object) -> None:
                 """Options change nothing here."""
 
-            setsockopt = set
+            set = setsockopt
 
             def socket(self, socket_type: int) -> Socket:
                 """A socket of the wire."""
@@ -205,7 +205,7 @@ class BootstrapServer:
         parts = urlsplit(url)
         if parts.path != "/route":
             refuse("requests.get", f"the address {url} was asked")
-        if set(sum(parse_qs(parts.query).values(), [])) == {"-1"}:
+        if all(value == "-1" for _, value in parse_qsl(parts.query)):
             return Response(self.server_info(self.registered))
         return Response({"rank_ip": self.registered["rank_ip"], "rank_port": self.registered["rank_port"]})
 

@@ -12,7 +12,10 @@ _DEPTH = 4
 
 
 def is_listener(thread: CapturedThread) -> bool:
-    """Whether its code reaches `recv_multipart`. So does a worker's, through the monitors of the sockets it sends by."""
+    """Whether its code reaches `recv_multipart`.
+
+    A worker's does so too, by the monitors of the sockets that it sends through: ask is_worker() first.
+    """
     return any("recv_multipart" in code.co_names for code in _reached(thread.target, _DEPTH))
 
 
@@ -45,7 +48,7 @@ def _reached(function: object, depth: int) -> Iterator[CodeType]:
     for value in closed:
         if isinstance(value, (FunctionType, MethodType)):
             yield from _reached(value, depth - 1)
-    for one in ([owner] if owner is not None else closed):
+    for one in [owner] if owner is not None else closed:
         yield from _methods(one, function.__code__, depth)
 
 

@@ -1,4 +1,4 @@
-"""Finds the `sglang` package of a checkout, a wheel that was unpacked, or an installation, without running any of it."""
+"""Finds the `sglang` package of a checkout, an unpacked wheel or an installation, without running any of it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Tree:
         return path if path.is_dir() else None
 
     def has(self, module: str) -> bool:
-        """Whether the package has such a module or package."""
-        return self.source(module) is not None or self.folder(module) is not None
+        """Whether the package has such a module or package, in whatever form."""
+        path = self._path(module)
+        return path.is_dir() or any(path.parent.glob(f"{path.name}.*"))
 
     def _path(self, module: str) -> Path:
         return self.package.joinpath(*module.split(".")[1:])
