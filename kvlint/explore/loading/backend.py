@@ -17,7 +17,6 @@ from kvlint.explore.loading.hooks import Frame, Hooks
 from kvlint.explore.loading.memory import Pool, page_indices
 from kvlint.explore.loading.tree import Tree
 
-
 #: What prefill.py has given a sender: the ranks up to 0.5.21, whether the request names a rank from 0.5.16 on.
 _SENDER_ARGUMENTS = (
     *("mgr", "bootstrap_addr", "bootstrap_room", "dest_tp_ranks", "pp_rank", "req_has_disagg_prefill_dp_rank"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Never
 from urllib.parse import parse_qsl, urlsplit
 
@@ -166,17 +165,11 @@ class Wire:
         return StandInModule("zmq", known)
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer of the bootstrap server."""
+class Response(StandIn):
+    """An answer of the bootstrap server: it has none but good ones."""
 
-    body: Mapping[str, object]
-    status_code: int = 200
-    text: str = "OK"
-
-    def json(self) -> dict[str, object]:
-        """What was answered."""
-        return dict(self.body)
+    def __init__(self, body: Mapping[str, object]) -> None:
+        super().__init__("requests.Response", status_code=200, text="OK", json=lambda: dict(body))
 
 
 class BootstrapServer:

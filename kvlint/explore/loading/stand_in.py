@@ -18,7 +18,13 @@ def _is_special(attribute: str) -> bool:
     return attribute.startswith("__") and attribute.endswith("__")
 
 
-class Placeholder:
+class _Refusing:
+    """Refuses the operations that an object may be put to."""
+
+    __slots__ = ()
+
+
+class Placeholder(_Refusing):
     """Something that was imported and is not known: to import it is no use, everything else is.
 
     `|` gives another placeholder, for annotations that are evaluated.
@@ -46,35 +52,37 @@ class Placeholder:
 
 
 def _refusal(use: str) -> Callable[..., Never]:
-    def method(self: Placeholder, *_: object, **__: object) -> Never:
-        refuse(self._name, use)
+    def method(self: object, *_: object, **__: object) -> Never:
+        refuse(repr(self)[len("<stand-in for ") : -1], use)
 
     return method
 
 
-_REFUSED = {
-    "it was called": ("__call__",),
-    "it was taken as a base class": ("__mro_entries__",),
-    "a type was compared with it": ("__instancecheck__", "__subclasscheck__"),
-    "its truth was asked for": ("__bool__",),
-    "it was compared": ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
-    "it was turned into text": ("__str__", "__format__"),
-    "it was turned into a number": ("__int__", "__float__", "__index__"),
-    "it was used as a container": ("__len__", "__iter__", "__next__", "__contains__", "__getitem__", "__setitem__"),
-    "it was used in `with`": ("__enter__", "__exit__", "__aenter__", "__aexit__"),
-    "it was awaited": ("__await__", "__aiter__", "__anext__"),
-    "it was calculated with": (
-        *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__"),
-        *("__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__pow__", "__and__", "__rand__", "__neg__"),
-    ),
-}
-for _use, _methods in _REFUSED.items():
-    for _method in _methods:
-        setattr(Placeholder, _method, _refusal(_use))
+def _refuse(kind: type, use: str, *methods: str) -> None:
+    for method in methods:
+        setattr(kind, method, _refusal(use))
 
 
-class StandIn:
-    """An object of which some attributes are known; to read another one is refused.
+_refuse(_Refusing, "it was called", "__call__")
+_refuse(_Refusing, "it was taken as a base class", "__mro_entries__")
+_refuse(_Refusing, "a type was compared with it", "__instancecheck__", "__subclasscheck__")
+_refuse(_Refusing, "it was turned into a number", "__int__", "__float__", "__index__")
+_refuse(_Refusing, "it was iterated", "__iter__", "__next__", "__len__", "__contains__")
+_refuse(_Refusing, "it was subscripted", "__getitem__", "__setitem__", "__delitem__")
+_refuse(_Refusing, "it was used in `with`", "__enter__", "__exit__", "__aenter__", "__aexit__")
+_refuse(_Refusing, "it was awaited", "__await__", "__aiter__", "__anext__")
+_refuse(_Refusing, "it was ordered", "__lt__", "__le__", "__gt__", "__ge__")
+for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "xor", "lshift", "rshift", "matmul"):
+    _refuse(_Refusing, "it was calculated with", f"__{_operator}__", f"__r{_operator}__")
+_refuse(_Refusing, "it was calculated with", "__neg__", "__invert__")
+# A StandIn is there and is itself; of a Placeholder not even that is known.
+_refuse(Placeholder, "its truth was asked for", "__bool__")
+_refuse(Placeholder, "it was compared", "__eq__", "__ne__")
+_refuse(Placeholder, "it was turned into text", "__str__", "__format__")
+
+
+class StandIn(_Refusing):
+    """An object of which some attributes are known; to read another one, or to operate on it, is refused.
 
     Args:
         name: What it stands for, in messages.
@@ -90,6 +98,9 @@ class StandIn:
             raise AttributeError(attribute)
         name = self.__dict__.get("_stand_in_name", type(self).__name__)
         refuse(f"{name}.{attribute}", "its value was read")
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         return f"<stand-in for {self.__dict__.get('_stand_in_name', type(self).__name__)}>"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from kvlint.explore.loading.captured import CapturedThread, captured_thread
-from kvlint.explore.loading.stand_in import Overlay, StandIn, StandInModule
+from kvlint.explore.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
 
 #: The environment of a tree's modules. One worker, since all chunks of a room go to one; the address is never used.
 #: Sources: sglang/srt/environ.py and sglang/srt/utils/network.py, get_local_ip_auto(), of release 0.5.14.
@@ -33,11 +33,11 @@ REFUSED = (
 )
 
 
-class SilentLogger:
+class SilentLogger(StandIn):
     """A logger that nobody listens to: SGLang's own, with its `warning_once` and its like, and nothing is formatted."""
 
     def __init__(self, name: str = "") -> None:
-        self.name = name
+        super().__init__("logging.Logger", name=name, level=logging.NOTSET, handlers=[], propagate=False)
 
     def _silent(self, *_: object, **__: object) -> None: ...
 
@@ -83,7 +83,7 @@ def system_modules(
     modules["os"] = Overlay(os, {"environ": own, "getenv": own.get})
     modules["time"] = Overlay(time, {"sleep": _no_sleep})
     modules.update(substitutes)
-    thread = {"Thread": captured_thread(on_start), "Timer": StandIn("threading.Timer")}
+    thread = {"Thread": captured_thread(on_start), "Timer": Placeholder("threading.Timer")}
     modules["threading"] = Overlay(modules.get("threading", threading), thread)
     return modules
 
