@@ -30,6 +30,7 @@ class DecodeSide:
         self._manager = manager
         self._receiver = receiver
         self._wire = wire
+        self._reason: object = None
         self._registration: list[Frame] = []
         self._metadata: dict[tuple[int, int], list[Frame]] = {}
         self._aborts: dict[tuple[int, int], list[Frame]] = {}
@@ -48,8 +49,7 @@ class DecodeSide:
             pass
         self._registration = frames
         if not frames or not self.metadata(0, 1):
-            reasons = [*getattr(self._manager, "failure_records", {}).values()]
-            why = f" It says: {reasons[-1]}" if reasons else ""
+            why = f" It says: {self._reason}" if self._reason else ""
             raise LoadError(
                 f"{place_of_code(self._receiver.__init__)}: the decode side's receiver does not send its frames.{why}"
             )
@@ -74,6 +74,7 @@ class DecodeSide:
             self._wire.captured(lambda: self._close(receiver))
 
     def _close(self, receiver: Any) -> None:
+        self._reason = getattr(self._manager, "failure_records", {}).get(receiver.bootstrap_room)
         clear = getattr(receiver, "clear", None)
         if clear is not None:
             clear()

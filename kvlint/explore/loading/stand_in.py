@@ -6,6 +6,7 @@ is used. unittest.mock is no help here: `list(MagicMock())` is `[]`, and so an u
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Never
@@ -45,6 +46,12 @@ class Placeholder(_Refusing):
 
     __ror__ = __or__
 
+    def __eq__(self, other: object) -> bool:
+        if sys._getframe(1).f_globals.get("__name__") != "typing":
+            refuse(self._name, "it was compared")
+        # Optional[…] and its like compare what they are given with forms of their own.
+        return NotImplemented
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
@@ -77,7 +84,7 @@ for _operator in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and
 _refuse(_Refusing, "it was calculated with", "__neg__", "__invert__")
 # A StandIn is there and is itself; of a Placeholder not even that is known.
 _refuse(Placeholder, "its truth was asked for", "__bool__")
-_refuse(Placeholder, "it was compared", "__eq__", "__ne__")
+_refuse(Placeholder, "it was compared", "__ne__")
 _refuse(Placeholder, "it was turned into text", "__str__", "__format__")
 
 
