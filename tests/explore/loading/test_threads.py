@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import queue
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -68,13 +69,12 @@ def _nested(manager: Manager) -> Callable[[], None]:
 
 
 def _unset() -> Callable[[], None]:
-    later = Manager()
+    manager = Manager()
 
     def inner() -> None:
-        later.server_socket.recv_multipart()
+        manager.server_socket.recv_multipart()
 
-    del later
-    return inner
+    return types.FunctionType(inner.__code__, globals(), closure=(types.CellType(),))
 
 
 def _kinds(manager: Manager) -> dict[str, CapturedThread]:
