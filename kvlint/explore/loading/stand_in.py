@@ -147,7 +147,5 @@ class Overlay(ModuleType):
         self.__dict__.update(replaced)
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(self.__dict__["_overlaid"], attribute)
-        if not _is_special(attribute):
-            self.__dict__[attribute] = value
-        return value
+        # Asked anew each time: whoever gave the object may change it.
+        return getattr(self.__dict__["_overlaid"], attribute)

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
@@ -81,19 +82,17 @@ def system_modules(
     modules: dict[str, object] = {name: StandInModule(name) for name in REFUSED}
     modules["logging"] = _logging()
     modules["os"] = Overlay(os, {"environ": own, "getenv": own.get})
-    modules["time"] = Overlay(time, {"sleep": _no_sleep})
+    modules["time"] = Overlay(time, {"sleep": _nothing})
+    modules["warnings"] = Overlay(warnings, {"warn": _nothing, "warn_explicit": _nothing})
     modules.update(substitutes)
     thread = {"Thread": captured_thread(on_start), "Timer": Placeholder("threading.Timer")}
     modules["threading"] = Overlay(modules.get("threading", threading), thread)
     return modules
 
 
-def _no_sleep(_: float) -> None: ...
-
-
-def _no_print(*_: object, **__: object) -> None: ...
+def _nothing(*_: object, **__: object) -> None: ...
 
 
 def private_builtins(import_function: Callable[..., ModuleType]) -> dict[str, object]:
     """The builtins of a tree's modules: Python's, with an own `__import__` and a `print` that prints nothing."""
-    return {**builtins.__dict__, "__import__": import_function, "print": _no_print}
+    return {**builtins.__dict__, "__import__": import_function, "print": _nothing}

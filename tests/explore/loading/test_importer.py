@@ -146,6 +146,17 @@ same = importlib.import_module(".environ", "sglang.srt")
     assert found["other"].envs  # type: ignore[attr-defined]
 
 
+def test_modules_may_import_each_other(run: Callable[..., dict[str, object]]) -> None:
+    found = run("from . import other\nlate = other.get()\n", other="from . import probe\ndef get(): return probe\n")
+    assert vars(found["late"]) is found
+
+
+def test_code_made_at_run_time_imports_like_the_rest(run: Callable[..., dict[str, object]]) -> None:
+    found = run("exec('import torch', made := {})\nsame = __import__('torch')\n", {"torch": StandInModule("torch")})
+    assert isinstance(found["same"], StandInModule)
+    assert found["made"]["torch"] is found["same"]  # type: ignore[index]
+
+
 def test_imports_are_relative_late_and_of_everything(run: Callable[..., dict[str, object]]) -> None:
     text = """\
 from . import other
@@ -169,11 +180,14 @@ def test_other_backends_and_the_rest_of_sglang_are_stand_ins(run: Callable[..., 
     found = run(
         "from sglang.srt.disaggregation.decode import Queue\n"
         "import sglang\n"
-        "import sglang.srt.server_args as arguments\n",
+        "import sglang.srt.server_args as arguments\n"
+        "import torch.nn.functional as functional\n",
+        {"torch": StandInModule("torch")},
         decode="raise RuntimeError\n",
     )
     assert isinstance(found["arguments"], StandInModule)
     assert isinstance(found["sglang"], StandInModule)
+    assert str(found["functional"]) == "<module 'torch.nn.functional'>"
     assert repr(found["Queue"]) == "<stand-in for sglang.srt.disaggregation.decode.Queue>"
 
 
@@ -267,6 +281,7 @@ logger.error("lost %s", 1)
 logger.getChild("x").exception("lost")
 quiet = not logger.isEnabledFor(logging.CRITICAL) and logger.getEffectiveLevel() > logging.CRITICAL
 print("lost")
+warnings.warn("lost")
 strange = "\\d"
 """
     from kvlint.explore.loading.system import system_modules

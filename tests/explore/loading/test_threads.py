@@ -43,6 +43,12 @@ class Manager:
     def receive(self) -> None:
         self.server_socket.recv_multipart()
 
+    def listen_inside(self) -> None:
+        def inner() -> None:
+            self.server_socket.recv_multipart()
+
+        inner()
+
     def endless(self) -> None:
         self.endless()
 
@@ -87,6 +93,7 @@ def _kinds(manager: Manager) -> dict[str, CapturedThread]:
         "worker: a queue by name": CapturedThread(target=manager.work_on_own),
         "listener: nested": CapturedThread(target=_nested(manager)),
         "listener: a method's method": CapturedThread(target=manager.listen),
+        "listener: a function inside": CapturedThread(target=manager.listen_inside),
         "listener: a lambda": CapturedThread(target=lambda: manager.listen()),
         "listener: derived": Listener(manager),
         "listener: closes over nothing yet": CapturedThread(target=_unset()),
