@@ -130,9 +130,8 @@ class Importer:
     def _find(self, name: str, parent: ModuleType | None, own_name: str) -> ModuleType:
         if _is_sglang(name) and name != "sglang" and not self.tree.has(name):
             raise ModuleNotFoundError(f"{self.tree.package} has no module {name}", name=name)
-        replaced = self._replaced.get(name)
-        if replaced is not None:
-            return self._keep(name, replaced)
+        if name in self._replaced:
+            return self._keep(name, self._replaced[name])
         if _is_sglang(name):
             return self._from_tree(name)
         if isinstance(parent, StandInModule):
@@ -148,6 +147,8 @@ class Importer:
         raise ModuleNotFoundError(f"{name} is not at hand here, and no stand-in is known for it", name=name)
 
     def _keep(self, name: str, module: object) -> ModuleType:
+        if module is None:
+            raise ModuleNotFoundError(f"{name} was ruled out, as None stands for it", name=name)
         # An engine's substitute may be any object with a module's names.
         self.modules[name] = module  # type: ignore[assignment]
         return self.modules[name]

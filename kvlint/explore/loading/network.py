@@ -162,6 +162,7 @@ class Wire:
 
         known: dict[str, object] = {name: number for number, name in enumerate(_CONSTANTS, 1000)}
         known |= {"Context": Context, "Socket": Socket, "ZMQError": ZMQError, "Again": Again, "SocketType": int}
+        known["error"] = StandInModule("zmq.error", {"ZMQError": ZMQError, "Again": Again})
         return StandInModule("zmq", known)
 
 
@@ -215,8 +216,13 @@ class BootstrapServer:
             def mount(self, prefix: str, adapter: object) -> None:
                 """Adapters change nothing here."""
 
-        adapters = StandInModule("requests.adapters", {"HTTPAdapter": HTTPAdapter})
-        known = {"get": server.get, "put": server.put, "Session": Session, "adapters": adapters}
+        known = {
+            "get": server.get,
+            "put": server.put,
+            "Session": Session,
+            "adapters": StandInModule("requests.adapters", {"HTTPAdapter": HTTPAdapter}),
+            "exceptions": StandInModule("requests.exceptions"),
+        }
         return StandInModule("requests", known)
 
 

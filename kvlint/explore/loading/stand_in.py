@@ -6,6 +6,7 @@ is used. unittest.mock is no help here: `list(MagicMock())` is `[]`, and so an u
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -13,10 +14,20 @@ from typing import Any, Never
 
 from kvlint.explore.loading.errors import refuse
 
+_EXCEPTION = re.compile("(Error|Exception|Expired|Terminated|Timeout|Warning|error)$")
+
 
 def _is_special(attribute: str) -> bool:
     # Python itself looks for these, to find out what an object can do.
     return attribute.startswith("__") and attribute.endswith("__")
+
+
+def _exception(name: str, attribute: str) -> type[Exception] | None:
+    """The class of an exception that nothing here raises, if the name is one of an exception.
+
+    Every exception that passes an `except torch.cuda.OutOfMemoryError:` is compared with it, those of an engine too.
+    """
+    return type(attribute, (Exception,), {"__module__": name}) if _EXCEPTION.search(attribute) else None
 
 
 class _Refusing:
@@ -28,7 +39,7 @@ class _Refusing:
 class Placeholder(_Refusing):
     """Something that was imported and is not known: to import it is no use, everything else is.
 
-    `|` gives another placeholder, for annotations that are evaluated.
+    To name an exception of it is no use either. `|` gives another placeholder, for annotations that are evaluated.
     """
 
     __slots__ = ("_name",)
@@ -36,10 +47,13 @@ class Placeholder(_Refusing):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, attribute: str) -> Never:
+    def __getattr__(self, attribute: str) -> Any:
         if _is_special(attribute):
             raise AttributeError(attribute)
-        refuse(f"{self._name}.{attribute}", "its value was read")
+        exception = _exception(self._name, attribute)
+        if exception is None:
+            refuse(f"{self._name}.{attribute}", "its value was read")
+        return exception
 
     def __or__(self, other: object) -> Placeholder:
         return Placeholder(f"{self._name} | …")
@@ -114,7 +128,7 @@ class StandIn(_Refusing):
 
 
 class StandInModule(ModuleType):
-    """A module of which some names are known. Any other name is a Placeholder.
+    """A module of which some names are known. Any other name is a Placeholder, or an exception that is never raised.
 
     Args:
         name: The module's name.
@@ -125,12 +139,12 @@ class StandInModule(ModuleType):
         super().__init__(name)
         self.__dict__.update(known or {})
 
-    def __getattr__(self, attribute: str) -> Placeholder:
+    def __getattr__(self, attribute: str) -> Any:
         if _is_special(attribute):
             raise AttributeError(attribute)
-        placeholder = Placeholder(f"{self.__name__}.{attribute}")
-        self.__dict__[attribute] = placeholder
-        return placeholder
+        unknown = _exception(self.__name__, attribute) or Placeholder(f"{self.__name__}.{attribute}")
+        self.__dict__[attribute] = unknown
+        return unknown
 
 
 class Overlay(ModuleType):

@@ -126,6 +126,7 @@ def test_sockets_close_and_refuse_what_nobody_foresaw(modules: Mapping[str, Any]
     socket.close(linger=0)
     context.term()
     assert socket.closed
+    assert zmq.error.Again is zmq.Again
     uses: list[Callable[[], object]] = [lambda: socket.poll(1), lambda: zmq.Poller(), lambda: socket.recv_multipart()]
     for use in uses:
         with pytest.raises(UnforeseenUse, match=r"zmq\.(Socket|Poller)"):
@@ -149,6 +150,7 @@ def test_the_bootstrap_server_answers_for_who_registered(modules: Mapping[str, A
     assert requests.put(address, json={"rank_ip": "1.2.3.4", "rank_port": 5, "pp_size": 1}).status_code == 200
     assert session.get(f"{address}?engine_rank=0&target_dp_group=0").json() == {"rank_ip": "1.2.3.4", "rank_port": 5}
     assert session.get(f"{address}?engine_rank=-1&target_dp_group=-1").json()["pp_size"] == 1
+    assert issubclass(requests.exceptions.ConnectionError, Exception)
     uses: list[Callable[[], object]] = [
         lambda: requests.post(address),
         lambda: requests.get(address).raise_for_status(),

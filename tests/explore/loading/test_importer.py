@@ -196,6 +196,11 @@ def test_a_library_that_is_not_at_hand_can_be_done_without(run: Callable[..., di
     assert run(text)["missing"] == "no_such_library"
 
 
+def test_a_module_can_be_ruled_out(run: Callable[..., dict[str, object]]) -> None:
+    text = "try:\n    import zmq\nexcept ImportError as error:\n    missing = str(error)\n"
+    assert run(text, {"zmq": None})["missing"] == "zmq was ruled out, as None stands for it"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -12,6 +12,8 @@ import pytest
 from kvlint.explore.loading import UnforeseenUse
 from kvlint.explore.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
 
+from .driving import Idle
+
 
 def _derive(value: Any) -> object:
     return types.new_class("Derived", (value,))
@@ -109,6 +111,18 @@ def test_a_module_knows_some_names_and_holds_a_place_for_the_others() -> None:
     assert not hasattr(module, "__path__")
     with pytest.raises(UnforeseenUse, match=r"torch\.cuda\.is_available is a stand-in .*: its value was read"):
         module.cuda.is_available()
+
+
+@pytest.mark.parametrize("raised", [Idle, UnforeseenUse("torch", "it was called", None), ValueError])
+def test_exceptions_pass_handlers_that_name_unknown_ones(raised: type[BaseException] | BaseException) -> None:
+    torch = StandInModule("torch")
+    with pytest.raises(raised if isinstance(raised, type) else type(raised)):  # noqa: PT012
+        try:
+            raise raised
+        except (torch.OutOfMemoryError, torch.cuda.AcceleratorError, torch.error) as error:
+            raise AssertionError from error
+    assert torch.OutOfMemoryError is torch.OutOfMemoryError
+    assert torch.OutOfMemoryError.__module__ == "torch"
 
 
 def test_an_overlay_leaves_its_module_as_it_is() -> None:
