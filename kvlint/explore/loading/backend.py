@@ -1,0 +1,156 @@
+"""A loaded backend, as whoever explores it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from kvlint.explore.loading.calls import known_names
+from kvlint.explore.loading.captured import CapturedThread
+from kvlint.explore.loading.errors import UnforeseenUse
+from kvlint.explore.loading.foreseen import PAGE_TOKENS
+from kvlint.explore.loading.frames import BOOTSTRAP_ADDRESS, DecodeSide
+from kvlint.explore.loading.hooks import Frame, Hooks
+from kvlint.explore.loading.memory import Pool, page_indices
+from kvlint.explore.loading.tree import Tree
+
+#: What prefill.py has given a sender: the ranks up to 0.5.21, whether the request names a rank from 0.5.16 on.
+_SENDER_ARGUMENTS = (
+    *("mgr", "bootstrap_addr", "bootstrap_room", "dest_tp_ranks", "pp_rank", "req_has_disagg_prefill_dp_rank"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Backend:
+    """The real backend of a tree, built as the release builds it, with nothing running.
+
+    What the release's scheduler does with a sender, as far as rooms are concerned (sglang/srt/disaggregation/prefill.py
+    and managers/scheduler.py, 0.5.14 and 0.5.23 read side by side):
+
+    * `PrefillBootstrapQueue.create_sender()` makes it: make_sender().
+    * `pop_bootstrapped()` polls it every step. WaitingForInput: `finalize_bootstrap()`, which is begin().
+      Bootstrapping: polled again (or prefilled before that, where the server is told to be optimistic). Failed:
+      `handle_bootstrap_failure()`, which calls `failure_exception()` and catches what it raises. Anything else raises
+      RuntimeError.
+    * `send_kv_chunk()` sends each chunk: send().
+    * `process_disagg_prefill_inflight_queue()` polls it every step after the last chunk was sent, without a deadline.
+      WaitingForInput and Transferring: polled again. Success: `clear()`. Failed: `failure_exception()`, whose text
+      goes to the client; it calls `clear()` itself. Bootstrapping: 0.5.14 warns once and polls again, 0.5.23 raises
+      RuntimeError.
+    * `abort_request()` calls `sender.abort()` for a request in the bootstrap queue or the inflight queue. The request
+      stays in its queue and is polled as before, so `failure_exception()` follows. One that is between the queues is
+      aborted too; 0.5.23 then drops it and polls no more.
+
+    Attributes:
+        tree: Where it was loaded from.
+        version: The tree's release, or None.
+        digest: SHA-256 of the modules that were loaded.
+        loaded: The tree's modules that were really loaded, by name.
+        stubbed: What is not real, in words.
+        hooks: What the stand-ins call; set them at any time.
+        faults: The uses that stand-ins refused since the backend was built. Each was raised as UnforeseenUse, and
+            stands here too, for code that catches everything.
+        manager: The `NixlKVManager` in PREFILL mode.
+        poll: The class `KVPoll`.
+        workers: The transfer workers that the manager started: none in releases that transfer on the scheduler's
+            thread (0.5.10 and before).
+        listener: The bootstrap listener.
+        threads: All threads that were started, the decode side's too, and those started later.
+        sender_class: The class `NixlKVSender`.
+        decode: The decode side.
+        memory: What the managers' addresses lead to, kept from being freed.
+    """
+
+    tree: Tree
+    version: str | None
+    digest: str
+    loaded: Mapping[str, ModuleType]
+    stubbed: tuple[str, ...]
+    hooks: Hooks
+    faults: list[UnforeseenUse]
+    manager: Any
+    poll: Any
+    workers: tuple[CapturedThread, ...]
+    listener: CapturedThread
+    threads: Sequence[CapturedThread]
+    sender_class: Any
+    decode: DecodeSide
+    memory: tuple[Pool, ...]
+
+    def make_sender(self, room: int) -> Any:
+        """A sender as `PrefillBootstrapQueue.create_sender()` makes it. The manager knows the room from then on."""
+        values = {
+            "mgr": self.manager,
+            "bootstrap_addr": BOOTSTRAP_ADDRESS,
+            "bootstrap_room": room,
+            "dest_tp_ranks": [0],
+            "pp_rank": 0,
+            "req_has_disagg_prefill_dp_rank": False,
+        }
+        return self.sender_class(**{name: values[name] for name in self._sender_names})
+
+    def begin(self, sender: Any, pages: int) -> None:
+        """Do what `finalize_bootstrap()` does once a sender polls WaitingForInput.
+
+        Args:
+            sender: A sender of make_sender().
+            pages: How many pages will be sent: as many as metadata_frames() announced.
+        """
+        if hasattr(sender, "pop_decode_prefix_len"):
+            # Its answer is the prefix that need not be sent: none is, here.
+            sender.pop_decode_prefix_len()
+        sender.init(pages, 0)
+
+    def send(self, sender: Any, chunk: int, last: bool) -> None:
+        """Do what `send_kv_chunk()` does: send one page.
+
+        Args:
+            sender: A sender that was begun.
+            chunk: The chunk's number, from 0.
+            last: Whether it is the last one. The sender itself counts pages: chunk + 1 must then be what begin() said.
+        """
+        if hasattr(sender, "should_send_kv_chunk") and not sender.should_send_kv_chunk(1, last):
+            return
+        # An empty list is what a model without state has for its last chunk.
+        values: dict[str, object] = {"state_indices": [] if last else None, "num_kv_tokens": PAGE_TOKENS}
+        sender.send(page_indices(chunk, 1), **{name: values[name] for name in self._send_names})
+
+    def clear(self, sender: Any) -> None:
+        """Do what the scheduler does on Success: releases before 0.5.12 have nothing to clear."""
+        if hasattr(sender, "clear"):
+            sender.clear()
+
+    def abort(self, sender: Any) -> bool:
+        """Do what the scheduler does when the client gives a request up; False in releases that cannot."""
+        if not hasattr(sender, "abort"):
+            return False
+        sender.abort()
+        return True
+
+    @cached_property
+    def _sender_names(self) -> tuple[str, ...]:
+        return known_names(self.sender_class, _SENDER_ARGUMENTS)
+
+    @cached_property
+    def _send_names(self) -> tuple[str, ...]:
+        return known_names(self.sender_class.send, ("state_indices", "num_kv_tokens"))
+
+    def registration_frames(self) -> list[Frame]:
+        """What the decode side sends the listener once, before everything else."""
+        return self.decode.registration()
+
+    def metadata_frames(self, room: int, pages: int) -> list[Frame]:
+        """What the decode side sends the listener to have a room's pages: after it the room is WaitingForInput."""
+        return self.decode.metadata(room, pages)
+
+    def abort_frames(self, room: int, pages: int) -> list[Frame] | None:
+        """What the decode side sends the listener to give a room up, or None where the release sends nothing."""
+        return self.decode.abort(room, pages) or None
+
+    @cached_property
+    def no_abort_frames(self) -> str | None:
+        """Why abort_frames() gives None, or None if it gives frames."""
+        return None if self.decode.abort(1, 1) else self.decode.why_no_abort()

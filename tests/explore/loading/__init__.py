@@ -1,0 +1,1 @@
+"""Tests of loading a backend, on a small tree that is made here."""
