@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from kvlint.explore.control import Control
-from kvlint.explore.identities import PLAIN
+from kvlint.explore.identities import PLAIN, Identified
 from kvlint.explore.operations import WHOLE, Resource
 
 _GET_ITER = dis.opmap["GET_ITER"]
@@ -24,10 +24,19 @@ _NESTED = "[…]"
 
 Watch = Callable[[Hashable, Any, Any], None]
 
-ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent", "identity": "absent"})()
+
+class _Absent(Identified):
+    identity = -1
+
+    def __repr__(self) -> str:
+        return "absent"
 
 
-class Controlled:
+#: What is held under a key that a table does not have.
+ABSENT: Any = _Absent()
+
+
+class Controlled(Identified):
     """What all controlled containers have; ``adopt`` makes one of a plain container."""
 
     control: Control

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Any
 
 #: Types whose values are keys as they are.
 PLAIN = frozenset({int, str, bytes, type(None)})
 
 
-class Identified(Protocol):
+class Identified:
     """A controlled object; it goes by the number it was given when it was made."""
 
     identity: int
@@ -55,9 +55,8 @@ class Identities:
             return (kind.__name__, value)
         if kind is tuple:
             return tuple([self.frozen(item, moment) for item in value])
-        identity = getattr(value, "identity", None)
-        if identity is not None:
-            return ("controlled", identity)
+        if isinstance(value, Identified):
+            return ("controlled", value.identity)
         if isinstance(value, BaseException):
             return (kind.__qualname__, tuple([self.frozen(item, moment) for item in value.args]))
         return self._object(value, kind, moment)

@@ -30,6 +30,7 @@ class Uses:
     actors: int = 0
     written: bool = False
     shared: bool = False
+    tried: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from kvlint.explore.control import Control
-from kvlint.explore.identities import PLAIN
+from kvlint.explore.identities import PLAIN, Identified
 from kvlint.explore.operations import WHOLE, Resource
 
 _FREE = -1
 
 
-class _Primitive:
+class _Primitive(Identified):
     """A resource whose content is a few numbers."""
 
     def __init__(self, control: Control, label: str) -> None:
@@ -56,6 +56,8 @@ class Lock(_Primitive):
             return self.holder == _FREE or (self.reentrant and self.holder == asker)
 
         waits = blocking and timeout < 0
+        if not waits:
+            self._tried()
         self.control.before(self.resource, "acquire", WHOLE, True, ready if waits else None)
         taken = ready()
         if taken:
@@ -68,7 +70,10 @@ class Lock(_Primitive):
         return taken
 
     def release(self) -> None:
-        self.control.before(self.resource, "release", WHOLE, True)
+        # Nobody is waited for and nothing is observed, so others may as well go on before what comes next; only
+        # one who looks whether the lock is free could tell the difference.
+        if self.resource.uses.tried:
+            self.control.before(self.resource, "release", WHOLE, True)
         if self.holder == _FREE or (self.reentrant and self.holder != self._actor()):
             problem = RuntimeError("cannot release un-acquired lock" if self.reentrant else "release unlocked lock")
             self.control.after(problem)
@@ -79,7 +84,14 @@ class Lock(_Primitive):
         self.renewed()
         self.control.after(None)
 
+    def _tried(self) -> None:
+        uses = self.resource.uses
+        if not uses.tried:
+            uses.tried = True
+            self.control.grown = True
+
     def locked(self) -> bool:
+        self._tried()
         self.control.before(self.resource, "locked", WHOLE, False)
         self.control.after(self.holder != _FREE)
         return self.holder != _FREE

@@ -243,7 +243,9 @@ class StateGraph:
             if any(map(wanted, node.final)):
                 return _way(came, here), cost[here]
             running = any(choice.actor == last for choice in node.choices)
-            for choice, child, events in zip(node.choices, node.children, node.events, strict=False):
+            for choice, child, events in zip(node.choices, node.children, node.events, strict=True):
+                if child == _UNKNOWN:
+                    continue
                 there = (child, choice.actor)
                 price = cost[here] + (running and choice.actor != last)
                 if any(map(wanted, events)):
