@@ -51,8 +51,8 @@ class Backend:
         loaded: The tree's modules that were really loaded, by name.
         stubbed: What is not real, in words.
         hooks: What the stand-ins call; set them at any time.
-        faults: The uses that stand-ins refused since the backend was built. Each was raised as UnforeseenUse, and
-            stands here too, for code that catches everything.
+        faults: The uses that stand-ins refused so far, none in a backend that works. Each was raised as UnforeseenUse,
+            and stands here too, for code that catches everything.
         manager: The `NixlKVManager` in PREFILL mode.
         poll: The class `KVPoll`.
         workers: The transfer workers that the manager started: none in releases that transfer on the scheduler's

@@ -54,7 +54,8 @@ class Hooks:
 
     Attributes:
         receive: The next frame for the manager's listener.
-        sent: A frame that the prefill side sends, with the endpoint.
+        sent: A frame that the prefill side sends, with the endpoint: from release 0.5.20 on the room's end
+            (`KV_STATUS`), and where pages are held back until it comes, `ABORT_ACK`.
         transfer_state: What NIXL answers to check_xfer_state(): "DONE", "PROC" or "ERR".
         posted: A transfer is posted to NIXL.
         started: The real code starts a thread, after the manager was built.

@@ -70,8 +70,6 @@ class Importer:
         try:
             return self._module(name)
         except (Exception, UnforeseenUse, SystemExit) as error:
-            if isinstance(error, UnforeseenUse):
-                self.marker.faults.remove(error)
             raise LoadError(self._reason(name, error)) from error
 
     def _reason(self, name: str, error: BaseException) -> str:
