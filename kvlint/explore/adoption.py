@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from kvlint.explore.containers import ABSENT, Controlled, adopt
@@ -61,12 +61,13 @@ class _Attribute:
 
 
 class Adopted:
-    """The objects below ``root`` that code of the tree made, with their containers and locks controlled.
+    """The objects below some roots that code of the tree made, with their containers and locks controlled.
 
-    ``is_ours`` tells whether a class belongs to the tree.
+    ``roots`` has them by the name that is put before their attributes, "" for
+    none; ``is_ours`` tells whether a class belongs to the tree.
     """
 
-    def __init__(self, control: Control, root: Any, name: str, is_ours: Any) -> None:
+    def __init__(self, control: Control, roots: Mapping[str, Any], is_ours: Callable[[type], bool]) -> None:
         self._control = control
         self._is_ours = is_ours
         self._objects: list[tuple[Any, str]] = []
@@ -75,11 +76,12 @@ class Adopted:
         self._attributes: list[_Attribute] = []
         self._seen: set[int] = set()
         self.tables: dict[str, Any] = {}
-        self._visit(root, name, root_of_names=True)
+        for name, root in roots.items():
+            self._visit(root, name)
         self._saved = [dict(vars(found)) for found, _ in self._objects]
         self._note_contents()
 
-    def _visit(self, found: Any, label: str, root_of_names: bool = False) -> None:
+    def _visit(self, found: Any, label: str) -> None:
         if id(found) in self._seen or len(self._seen) > _LIMIT:
             return
         self._seen.add(id(found))
@@ -92,7 +94,7 @@ class Adopted:
         elif self._is_ours(type(found)) and hasattr(found, "__dict__"):
             self._objects.append((found, label))
             for name, value in list(vars(found).items()):
-                path = name if root_of_names else f"{label}.{name}"
+                path = f"{label}.{name}" if label else name
                 adopted = adopt(self._control, value, path)
                 if adopted is not value:
                     vars(found)[name] = adopted

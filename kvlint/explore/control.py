@@ -7,12 +7,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
+from kvlint.explore.loop_heads import LoopHead
 from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Place, Resource, Step, Uses, Violation
 from kvlint.explore.switching import Switching
 
 STARTER = -1
 _MOST_STOPS = 100
-_OPENING = -1
+_GATHERING = -1
 
 
 class Stopped(BaseException):
@@ -52,13 +53,14 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "history", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "name", "number", "outcome", "paused", "pending", "reads", "stops")
 
     def __init__(self, number: int, name: str, function: Callable[[], None]) -> None:
         self.number = number
         self.bit = 1 << number
         self.name = name
         self.function = function
+        self.head: tuple[LoopHead, Resource, str] | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -71,6 +73,7 @@ class Actor:
         self.died: BaseException | None = None
         self.reads: dict[tuple[int, Hashable], tuple[Readable, Any]] = {}
         self.stops = 0
+        self.held: list[int] = []
 
     def can_go_on(self) -> bool:
         """Whether the actor waits for nothing but its turn."""
@@ -96,7 +99,7 @@ class Control:
         self.place: Callable[[Any], Place | None] = lambda frame: None
         self.grown = False
         self.steps = 0
-        self.opening = False
+        self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
         self._kept = 0
         self._gathering = False
@@ -109,6 +112,7 @@ class Control:
         self._stale: list[Holder] = []
         self._shared: list[Resource] = []
         self._born: dict[Hashable, int] = {}
+        self._guards: dict[int, frozenset[int]] = {}
 
     # What there is.
 
@@ -139,6 +143,24 @@ class Control:
         """Every label that was used so far."""
         return list(self._uses.values())
 
+    def always_stop(self, resource: Resource) -> None:
+        """Every operation on ``resource`` is one to be chosen for, whoever uses it."""
+        resource.uses.shared = resource.uses.exposed = True
+
+    def expose(self, resource: Resource) -> None:
+        """No lock makes the operations on ``resource`` needless to choose for: it is one itself."""
+        resource.uses.exposed = True
+
+    def holds(self, lock: int) -> None:
+        """The actor that runs has taken a lock."""
+        if self.current is not None:
+            self.current.held.append(lock)
+
+    def holds_no_more(self, lock: int) -> None:
+        """The actor that runs has given a lock back."""
+        if self.current is not None and lock in self.current.held:
+            self.current.held.remove(lock)
+
     # What controlled objects call.
 
     def before(
@@ -160,19 +182,21 @@ class Control:
         if self._stopping:
             self._stop_again(actor)
         uses = resource.uses
-        if self.opening:
-            if ready is None or ready():
-                return 0
-        else:
-            if not (uses.actors & actor.bit and (uses.written or not writes)):
-                self._note(uses, actor, writes)
-            if not uses.shared and outcomes == 1 and (ready is None or ready()):
-                return 0
+        if not (uses.actors & actor.bit and (uses.written or not writes)):
+            self._note(uses, actor, writes)
+        if not uses.exposed:
+            self._note_guards(resource, actor)
+        stops = (uses.shared and uses.exposed) or outcomes > 1
+        if not stops and (ready is None or ready()):
+            return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
+        head = actor.head
+        if head is None:
+            actor.head = (LoopHead(sys._getframe(1)), resource, kind)
+        elif head[1] is resource and head[2] == kind and head[0].is_back(sys._getframe(1)):
+            self.forget(None)
         self._pause(actor)
-        while self.opening and ready is not None and not ready():
-            self._pause(actor)
         actor.pending = None
         return actor.outcome
 
@@ -186,9 +210,9 @@ class Control:
         actor = self.current
         if actor is None or self._stopping:
             return
-        if self.opening or self._gathering:
+        if self._gathering:
             if type(observed) not in PLAIN:
-                self.identities.frozen(observed, _OPENING)
+                self.identities.frozen(observed, _GATHERING)
             actor.paused = False
             return
         if not actor.paused:
@@ -220,7 +244,7 @@ class Control:
     def changed(self, holder: Holder) -> None:
         """The content of ``holder`` may have changed; its number is computed when it is next asked for."""
         resource = holder.resource
-        if self.opening or self._cursor < len(self._script):
+        if self._gathering or self._cursor < len(self._script):
             if not resource.stale:
                 resource.stale = True
                 self._stale.append(holder)
@@ -240,6 +264,13 @@ class Control:
         """The history of the actor that runs, to name what it makes."""
         return None if self.current is None else self.current.history
 
+    def forget(self, key: Hashable) -> None:
+        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began."""
+        actor = self.current
+        if actor is not None:
+            actor.history = 0 if key is None else self.identities.number(("anew", key))
+            actor.reads = {}
+
     def violated(self, property: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
         if self._cursor >= len(self._script):
@@ -247,8 +278,8 @@ class Control:
 
     # Running.
 
-    def run(self, strategy: Strategy, openers: int) -> None:
-        """One run.  The first ``openers`` actors act alone, in turn, until none can; then ``strategy`` decides.
+    def run(self, strategy: Strategy) -> None:
+        """One run: every actor comes to its first operation on what is shared, and then ``strategy`` decides.
 
         The choices of ``strategy.script`` are made again first; ``strategy.histories`` grows with the run.
 
@@ -256,7 +287,6 @@ class Control:
         """
         self._begin(strategy)
         try:
-            self._open(self.actors[:openers])
             self._gather()
             if not self._script:
                 self._freshen()
@@ -308,14 +338,15 @@ class Control:
         """Everything the rest of the run depends on."""
         fixed = [actor.history for actor in self.actors]
         fixed += [resource.content for resource in self._shared]
+        outside = self.outside()
         if len(self.resources) == self._kept:
-            return tuple(fixed)
+            return (*fixed, outside)
         made = [
             (resource.identity, resource.content)
             for resource in self.resources[self._kept :]
             if resource.uses.shared
         ]
-        return (*fixed, frozenset(made))
+        return (*fixed, outside, frozenset(made))
 
     def _begin(self, strategy: Strategy) -> None:
         del self.resources[self._kept :]
@@ -334,25 +365,11 @@ class Control:
             actor.begin()
         self.switching.start([lambda actor=actor: self._body(actor) for actor in self.actors])
 
-    def _open(self, openers: list[Actor]) -> None:
-        self.opening = True
-        moved = True
-        while moved:
-            moved = False
-            for actor in openers:
-                if not actor.finished and (actor.pending is None or actor.can_go_on()):
-                    self._give(actor, None)
-                    moved = True
-        self.opening = False
-
     def _gather(self) -> None:
         """Let every actor come to its first operation on what is shared."""
         self._gathering = True
         for actor in self.actors:
-            pending = actor.pending
-            if pending is None or (not pending.resource.uses.shared and actor.can_go_on()):
-                if not actor.finished:
-                    self._give(actor, None)
+            self._give(actor, None)
         self._gathering = False
         self.events = []
 
@@ -376,7 +393,7 @@ class Control:
     def _pause(self, actor: Actor) -> None:
         """Hand over to whoever is chosen; back when ``actor`` is."""
         there = STARTER
-        if not (self.opening or self._gathering):
+        if not self._gathering:
             choice = self._next()
             if choice is not None:
                 chosen = self.actors[choice.actor]
@@ -389,6 +406,17 @@ class Control:
         if self._stopping:
             raise Stopped
         self.current = actor
+
+    def _note_guards(self, resource: Resource, actor: Actor) -> None:
+        """Note which locks are held wherever a resource is used: with one, its operations need no stop of their own."""
+        known = self._guards.get(resource.identity)
+        held = frozenset(actor.held)
+        common = held if known is None else known & held
+        if common != known:
+            self._guards[resource.identity] = common
+        if not common and not resource.uses.exposed:
+            resource.uses.exposed = True
+            self.grown = self.grown or resource.uses.shared
 
     def _note(self, uses: Uses, actor: Actor, writes: bool) -> None:
         uses.actors |= actor.bit

@@ -22,15 +22,17 @@ class Uses:
     """Who uses the resources of one label, over all runs.
 
     An operation is a yield point only on what several actors use and one of
-    them changes; whatever is found to be so in the middle of a search starts
-    the search again.
+    them changes (``shared``), and which is not always used with one and the
+    same lock held (``exposed``): taking the lock is then the operation that
+    counts.  Whatever is found to be so in the middle of a search starts the
+    search again.
     """
 
     label: str
     actors: int = 0
     written: bool = False
     shared: bool = False
-    tried: bool = False
+    exposed: bool = False
 
 
 @dataclass(slots=True, eq=False)

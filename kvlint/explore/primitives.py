@@ -45,6 +45,7 @@ class Lock(_Primitive):
         self.holder = _FREE
         self.depth = 0
         super().__init__(control, label)
+        control.expose(self.resource)
 
     def content(self) -> Hashable:
         return (self.holder, self.depth)
@@ -56,13 +57,12 @@ class Lock(_Primitive):
             return self.holder == _FREE or (self.reentrant and self.holder == asker)
 
         waits = blocking and timeout < 0
-        if not waits:
-            self._tried()
         self.control.before(self.resource, "acquire", WHOLE, True, ready if waits else None)
         taken = ready()
         if taken:
             self.holder = asker
             self.depth += 1
+            self.control.holds(self.identity)
             self.renewed()
         elif waits and self.control.current is None:
             raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
@@ -70,10 +70,7 @@ class Lock(_Primitive):
         return taken
 
     def release(self) -> None:
-        # Nobody is waited for and nothing is observed, so others may as well go on before what comes next; only
-        # one who looks whether the lock is free could tell the difference.
-        if self.resource.uses.tried:
-            self.control.before(self.resource, "release", WHOLE, True)
+        self.control.before(self.resource, "release", WHOLE, True)
         if self.holder == _FREE or (self.reentrant and self.holder != self._actor()):
             problem = RuntimeError("cannot release un-acquired lock" if self.reentrant else "release unlocked lock")
             self.control.after(problem)
@@ -81,17 +78,11 @@ class Lock(_Primitive):
         self.depth -= 1
         if not self.depth:
             self.holder = _FREE
+            self.control.holds_no_more(self.identity)
         self.renewed()
         self.control.after(None)
 
-    def _tried(self) -> None:
-        uses = self.resource.uses
-        if not uses.tried:
-            uses.tried = True
-            self.control.grown = True
-
     def locked(self) -> bool:
-        self._tried()
         self.control.before(self.resource, "locked", WHOLE, False)
         self.control.after(self.holder != _FREE)
         return self.holder != _FREE

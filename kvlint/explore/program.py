@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from types import ModuleType
 from typing import Any
 
 from kvlint.explore.adoption import Adopted
 from kvlint.explore.backend import Backend, Frames, Sender
 from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.opening import Unsupported, hand_over, open_room
 from kvlint.explore.operations import WHOLE, Violation
 from kvlint.explore.primitives import Waiting
 from kvlint.explore.properties import Properties
@@ -26,6 +27,9 @@ class Program:
     """What a search runs, again and again, from its beginning.
 
     Without ``scheduler`` the rooms are opened and their chunks queued, and then only the backend's own threads act.
+
+    Raises:
+        Unsupported: The tree's backend cannot be explored in this scenario.
     """
 
     def __init__(self, load: Load, scenario: Scenario, switching: Switching, *, scheduler: bool = True) -> None:
@@ -33,38 +37,39 @@ class Program:
         self.clock = Clock()
         self.scenario = scenario
         self.backend = backend = load(substitutes(control, self.clock))
-        self._with_scheduler = scheduler
-        self._adopted = Adopted(control, backend.manager, "manager", backend.is_ours)
+        self._messages = self._all_messages()
+        opened = self._open_all()
+        self._adopted = Adopted(
+            control,
+            {"": backend.manager, **{f"sender {room}": sender for room, sender in opened.items()}},
+            backend.is_ours,
+        )
+        self._opened = opened
         self._waiting = Waiting(control, "scheduler step")
-        self._start = Waiting(control, "start")
-        self._frames = control.resource("messages")
+        self._inbox = control.resource("messages")
         self._transfer = control.resource("transfer")
-        self._transfer.uses.shared = True
+        control.always_stop(self._transfer)
         self.properties = Properties(self, self._adopted.tables)
-        self._messages = {
-            message: self._bytes_of(message)
-            for message in {message for order in scenario.orders for message in order} | set(self._opening_messages())
-        }
         backend.hooks.receive = self._receive
         backend.hooks.transfer_state = self._transfer_state
-        control.actors = [
-            Actor(number, name, body)
-            for number, (name, body) in enumerate([(SCHEDULER, self._schedule), *self._bodies()])
-        ]
+        bodies = backend.bodies()
+        if scheduler:
+            bodies.append((SCHEDULER, self._schedule))
+        control.actors = [Actor(number, name, body) for number, (name, body) in enumerate(bodies)]
+        control.outside = self._outside
         control.keep()
 
     def run(self, strategy: Strategy) -> None:
         """Run once from the beginning."""
         self._adopted.restore()
         self.lives = dict.fromkeys(self.scenario.rooms, 0)
-        self.senders: dict[int, Sender] = {}
-        self.clock.now = 1_000_000.0
+        self.senders: dict[int, Sender] = dict(self._opened)
+        self.clock.now = self.clock.start
         self._arrived = 0
         self._handled: Message | None = None
         self._order: tuple[Message, ...] | None = None
-        self._opening_left = self._opening_messages()
         self.properties.begin()
-        self.control.run(strategy, openers=self._openers)
+        self.control.run(strategy)
         if self._adopted.control_changed_attributes():
             self.control.grown = True
 
@@ -76,21 +81,35 @@ class Program:
         finally:
             control.current = current
 
-    # The actors.
+    # Before threads race.
 
-    def _bodies(self) -> list[tuple[str, Callable[[], None]]]:
-        # The listener is second, since it and the scheduler open the rooms before the workers start.
-        *workers, listener = self.backend.bodies()
-        self._openers = 2
-        return [listener, *workers]
+    def _all_messages(self) -> dict[Message, Frames]:
+        wanted = {message for order in self.scenario.orders for message in order}
+        if self.scenario.opened:
+            wanted |= {Message(Kind.METADATA, room) for room in self.scenario.rooms}
+        found = {}
+        for message in wanted:
+            make = self.backend.metadata_frames if message.kind is Kind.METADATA else self.backend.abort_frames
+            frames = make(message.room)
+            if len(frames) != 1:
+                raise Unsupported(f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1")
+            found[message] = frames[0]
+        return found
+
+    def _open_all(self) -> dict[int, Sender]:
+        hand_over(self.backend, self.backend.registration_frames())
+        if not self.scenario.opened:
+            return {}
+        return {
+            room: open_room(
+                self.backend, room, self.scenario.chunks, [self._messages[Message(Kind.METADATA, room)]]
+            )
+            for room in self.scenario.rooms
+        }
+
+    # The scheduler.
 
     def _schedule(self) -> None:
-        if self.scenario.opened:
-            for room in self.scenario.rooms:
-                self._open(room)
-        self._begin_race()
-        if not self._with_scheduler:
-            return
         if not self.scenario.opened:
             for room in self.scenario.rooms:
                 self._open(room)
@@ -98,6 +117,7 @@ class Program:
             for sender in self.senders.values():
                 sender.abort()
         while self.senders:
+            self._forget("step")
             concluded = [room for room, sender in list(self.senders.items()) if self._step(room, sender)]
             for room in concluded:
                 if self.lives[room] < self.scenario.lives:
@@ -110,6 +130,7 @@ class Program:
         backend = self.backend
         self.senders[room] = sender = backend.make_sender(room)
         while True:
+            self._forget("bootstrap")
             status = sender.poll()
             if status == backend.poll.WaitingForInput:
                 break
@@ -117,6 +138,7 @@ class Program:
                 self._conclude(room, sender, status)
                 return
             self._waiting.sleep()
+        self._forget("bootstrapped")
         backend.begin(sender)
         for number in range(self.scenario.chunks):
             backend.send(sender, number, number + 1 == self.scenario.chunks)
@@ -131,6 +153,7 @@ class Program:
 
     def _conclude(self, room: int, sender: Sender, status: Any) -> None:
         """On Failed the scheduler asks for the reason, which clears the room; on Success it clears it."""
+        self._forget(f"conclude {room}")
         if status == self.backend.poll.Failed:
             self.properties.failed(room, sender)
         else:
@@ -138,45 +161,33 @@ class Program:
         self.lives[room] += 1
         del self.senders[room]
 
-    def _begin_race(self) -> None:
-        self.control.before(self._start.resource, "start", WHOLE, False, lambda: not self.control.opening)
-        self.control.after(None)
+    def _forget(self, where: str) -> None:
+        """What the scheduler does from here depends on its senders alone, not on what it saw before."""
+        control = self.control
+        frozen, moment = control.identities.frozen, control.moment()
+        senders = [
+            (room, self.lives[room], *[(name, frozen(value, moment)) for name, value in vars(sender).items()])
+            for room, sender in self.senders.items()
+        ]
+        control.forget((where, tuple(senders), tuple(self.lives.values())))
 
     # The outside world.
-
-    def _opening_messages(self) -> list[Message]:
-        rooms = self.scenario.rooms
-        registration = [Message(Kind.REGISTRATION, rooms[0])]
-        return registration + [Message(Kind.METADATA, room) for room in rooms if self.scenario.opened]
-
-    def _bytes_of(self, message: Message) -> list[Frames]:
-        backend = self.backend
-        if message.kind is Kind.REGISTRATION:
-            return backend.registration_frames()
-        return (backend.metadata_frames if message.kind is Kind.METADATA else backend.abort_frames)(message.room)
 
     def _receive(self) -> Frames:
         """The next message, when there is one."""
         control = self.control
         orders = self.scenario.orders
-        undecided = len(orders) > 1 and self._order is None and not control.opening and not self._opening_left
-        outcomes = len(orders) if undecided else 1
-        outcome = control.before(self._frames, "receive", WHOLE, True, self._has_message, outcomes)
-        if control.opening or self._opening_left:
-            message = self._opening_left.pop(0)
-        else:
-            if self._order is None:
-                self._order = orders[outcome]
-            message = self._order[self._arrived]
-            self._arrived += 1
+        outcomes = len(orders) if self._order is None else 1
+        outcome = control.before(self._inbox, "receive", WHOLE, True, self._has_message, outcomes)
+        if self._order is None:
+            self._order = orders[outcome]
+        message = self._order[self._arrived]
+        self._arrived += 1
         self._handled = message
-        control.after(message.kind.value)
-        (frames,) = self._messages[message]
-        return frames
+        control.after(f"{message.kind.value} {message.room} {self._arrived}")
+        return self._messages[message]
 
     def _has_message(self) -> bool:
-        if self.control.opening or self._opening_left:
-            return bool(self._opening_left)
         order = self._order if self._order is not None else self.scenario.orders[0]
         if self._arrived >= len(order):
             return False
@@ -189,6 +200,10 @@ class Program:
         ending = endings[self.control.before(self._transfer, "transfer", WHOLE, False, None, len(endings))]
         self.control.after(ending)
         return ending
+
+    def _outside(self) -> Hashable:
+        """What the rest of a run depends on beside the program: which messages have come."""
+        return (self._arrived, self._order, self.properties.noted())
 
     def may_open(self) -> bool:
         """Whether a status that is written now belongs to a new life of its room.

@@ -48,6 +48,10 @@ class Properties:
         """A new run."""
         self._removed: set[Hashable] = set()
 
+    def noted(self) -> Hashable:
+        """What later judgements of this run depend on."""
+        return frozenset(self._removed)
+
     # While it runs.
 
     def failed(self, room: int, sender: Sender) -> None:
@@ -131,7 +135,7 @@ class Properties:
         manager = self._program.backend.manager
         room, status = object(), object()
         for table in self._tables.values():
-            if isinstance(table, dict) and not len(table):
+            if isinstance(table, dict):
                 dict.__setitem__(table, room, status)
                 try:
                     if manager.check_status(room) is status:

@@ -17,8 +17,10 @@ from kvlint.explore.control import Control
 class Clock:
     """Time that stands still until somebody moves it: no deadline passes by itself."""
 
+    start = 1_000_000.0
+
     def __init__(self) -> None:
-        self.now = 1_000_000.0
+        self.now = self.start
 
     def read(self) -> float:
         return self.now
