@@ -51,12 +51,13 @@ class Strategy(Protocol):
 
 
 class Actor:
-    """A thread of the program."""
+    """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "name", "number", "outcome", "paused", "pending", "reads", "stops")
 
-    def __init__(self, number: int, name: str, function: Callable[[], None]) -> None:
+    def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
+        self.is_foreign = is_foreign
         self.bit = 1 << number
         self.name = name
         self.function = function
@@ -192,7 +193,9 @@ class Control:
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
         head = actor.head
-        if head is None:
+        if not actor.is_foreign:
+            pass
+        elif head is None:
             actor.head = (LoopHead(sys._getframe(1)), resource, kind)
         elif head[1] is resource and head[2] == kind and head[0].is_back(sys._getframe(1)):
             self.forget(None)

@@ -55,7 +55,9 @@ class Program:
         bodies = backend.bodies()
         if scheduler:
             bodies.append((SCHEDULER, self._schedule))
-        control.actors = [Actor(number, name, body) for number, (name, body) in enumerate(bodies)]
+        control.actors = [
+            Actor(number, name, body, is_foreign=name != SCHEDULER) for number, (name, body) in enumerate(bodies)
+        ]
         control.outside = self._outside
         control.keep()
 

@@ -191,7 +191,7 @@ class StateGraph:
             counts[number] = sum(
                 counts[child] or 0
                 for child, events in zip(node.children, node.events, strict=True)
-                if not _breaks(events, avoided)
+                if child != _UNKNOWN and not _breaks(events, avoided)
             )
         return counts[_ROOT] or 0
 
@@ -202,7 +202,7 @@ class StateGraph:
             number, position = stack.pop()
             if done[number]:
                 continue
-            children = self.nodes[number].children
+            children = [child for child in self.nodes[number].children if child != _UNKNOWN]
             while position < len(children) and done[children[position]]:
                 position += 1
             if position == len(children):
