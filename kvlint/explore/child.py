@@ -19,12 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from kvlint.explore.events import Alive, Emit, Ended, Event, Failed, FailureKind, Found, Loaded, encode
+from kvlint.explore.events import Alive, Ended, Event, Failed, FailureKind, Found, Loaded, encode
 from kvlint.explore.request import Request
 from kvlint.explore.results import ScenarioResult, Verdict
 from kvlint.explore.watchdog import Stalled, Watchdog
 
-Run = Callable[[Request, Emit], None]
 SESSION = "kvlint.explore.session"
 _TICKS = 4  # from one sign of life to the next
 
@@ -97,13 +96,13 @@ def _unknown(result: ScenarioResult, reason: str) -> ScenarioResult:
     )
 
 
-def serve(request: bytes, channel: Channel, run: Run, stall: float) -> None:
+def serve(request: bytes, channel: Channel, session: str, stall: float) -> None:
     """Do what the request asks for, and tell how it went; no exception gets out.
 
     Args:
         request: A `Request` as JSON.
         channel: Where events go.
-        run: A session.
+        session: The module whose ``run(request, emit)`` does the work.
         stall: Seconds without a step after which the tree's code stands still.
     """
     wanted = msgspec.json.decode(request, type=Request)
@@ -116,7 +115,7 @@ def serve(request: bytes, channel: Channel, run: Run, stall: float) -> None:
     try:
         channel.watchdog = watchdog = Watchdog(stall, root, give_up, channel.alive)
         with watchdog:
-            run(wanted, channel)
+            importlib.import_module(session).run(wanted, channel)
     except BaseException as error:
         channel(_failure(error, root, channel.has_loaded))
     channel(Ended())
@@ -167,15 +166,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the process; it ends here, whatever threads and exit handlers the tree has left."""
     parser = argparse.ArgumentParser(description="Explore a tree: a request on standard input, events out.")
     parser.add_argument("--events", type=int, default=2, metavar="FD", help="where events go")
-    parser.add_argument("--stacks", type=int, default=2, metavar="FD", help="where stacks go, of crashes and on SIGUSR1")
+    parser.add_argument(
+        "--stacks", type=int, default=2, metavar="FD", help="where stacks go, of crashes and on SIGUSR1"
+    )
     parser.add_argument("--memory", type=int, default=0, metavar="BYTES", help="how much may be allocated; 0: anything")
     parser.add_argument("--stall", type=float, default=10.0, metavar="SECONDS", help="how long nothing may move")
     parser.add_argument("--session", default=SESSION, metavar="MODULE", help="what does the work")
     options = parser.parse_args(arguments)
     _prepare(options.events, options.stacks, options.memory)
     request = sys.stdin.buffer.read()
-    run: Run = importlib.import_module(options.session).run
-    serve(request, Channel(options.events), run, options.stall)
+    serve(request, Channel(options.events), options.session, options.stall)
     os._exit(0)
 
 

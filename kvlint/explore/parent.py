@@ -25,10 +25,15 @@ from kvlint.explore.events import Ended, Event, decode
 from kvlint.explore.request import Request
 
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.explore.child import main; main()"
-_PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ")
+_PASSED = (
+    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"),
+    # What an interpreter may need to start at all.
+    *("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONHOME"),
+)
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 _CHUNK = 1 << 16
 _KEPT = 4096  # bytes kept of what the tree prints
+_LONGEST_EVENT = 64 << 20  # bytes
 _MOST_FRAMES = 4
 _STACK_SECONDS = 2.0
 _ENDING_SECONDS = 5.0
@@ -121,7 +126,7 @@ class Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._open:
-            # Until it is waited for, its number is nobody else's.
+            # The group keeps its number as long as it has members. Until it is waited for, its number is nobody else's.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -201,7 +206,7 @@ class Process:
                     return None
             elif key.fd == self._events:
                 *whole, self._rest = (self._rest + data).split(b"\n")
-                lines += whole
+                lines += whole if len(self._rest) <= _LONGEST_EVENT else [b""]
             elif key.fd == self._stacks:
                 self._stack += data
             else:
@@ -226,10 +231,9 @@ class Process:
         while self._process.poll() is None and time.monotonic() < end:
             self._read(_POLL_SECONDS)
         status = self._process.returncode
-        for _ in range(1000):
-            # What it printed last, and its stack, are still in the pipes.
-            if not self._read(0):
-                break
+        # What it printed last, and its stack, are still in the pipes.
+        while self._selector.select(0) and self._selector.get_map():
+            self._read(0)
         if status is None:
             return "the tree's code closed the descriptor that results come by"
         if status >= 0:
@@ -240,7 +244,9 @@ class Process:
         return f"the process was ended by {name}{self._place()}"
 
     def _place(self) -> str:
-        frames = [f"{path}:{line} ({name})" for path, line, name in _FRAME.findall(self._stack.decode(errors="replace"))]
+        frames = [
+            f"{path}:{line} ({name})" for path, line, name in _FRAME.findall(self._stack.decode(errors="replace"))
+        ]
         if not frames:
             return ""
         inner, *outer = [frame for frame in frames if "/kvlint/explore/" not in frame] or frames
