@@ -50,6 +50,6 @@ def broken_by(code: str) -> tuple[str, ...]:
     return _BROKEN_BY.get(code, ())
 
 
-def rules_of(property: str) -> tuple[str, ...]:
-    """The codes of the rules whose findings break ``property``, in order."""
-    return tuple(code for code, properties in _BROKEN_BY.items() if property in properties)
+def rules_of(name: str) -> tuple[str, ...]:
+    """The codes of the rules whose findings break the property ``name``, in order."""
+    return tuple(code for code, properties in _BROKEN_BY.items() if name in properties)

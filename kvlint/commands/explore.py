@@ -226,9 +226,9 @@ def _end_without_result(failure: Failed | None, outcome: Outcome) -> None:
     from kvlint.config import KvlintError
     from kvlint.explore.events import FailureKind
 
-    if failure is not None and failure.kind in {FailureKind.LOAD, FailureKind.TOKEN}:
-        if not outcome.exploration.scenarios:
-            raise KvlintError(failure.message)
+    is_the_callers = failure is not None and failure.kind in {FailureKind.LOAD, FailureKind.TOKEN}
+    if failure is not None and is_the_callers and not outcome.exploration.scenarios:
+        raise KvlintError(failure.message)
 
 
 def _rendered(outcome: Outcome, output_format: str, output: str | None) -> str:

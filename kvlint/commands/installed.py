@@ -34,7 +34,7 @@ def files_of(name: str, config: Config) -> Iterator[Target]:
 
 
 def folder_of(name: str, inside: str) -> str:
-    """The folder in which the distribution ``name`` installed a file whose path ends in ``inside``, without that ending.
+    """The folder below which the distribution ``name`` has installed a file ``inside``.
 
     Raises PathError if it is not installed or lists no such file.
     """

@@ -36,6 +36,7 @@ _KEPT = 4096  # bytes kept of what the tree prints
 _LONGEST_EVENT = 64 << 20  # bytes
 _MOST_FRAMES = 4
 _STACK_SECONDS = 2.0
+_PIECE_SECONDS = 0.25
 _ENDING_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 
@@ -220,8 +221,12 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGUSR1)
         end = time.monotonic() + _STACK_SECONDS
-        while not self._stack and time.monotonic() < end:
-            if self._read(end - time.monotonic()) is None:
+        while (left := end - time.monotonic()) > 0:
+            # It comes in pieces; the whole of it has come when there is none for a while.
+            before = len(self._stack)
+            if self._read(min(left, _PIECE_SECONDS) if before else left) is None:
+                break
+            if before and len(self._stack) == before:
                 break
         return self._place()
 

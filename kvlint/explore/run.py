@@ -47,7 +47,7 @@ class Outcome:
 def explore(
     request: Request,
     limits: Limits | None = None,
-    progress: Callable[[Event], None] = lambda event: None,
+    progress: Callable[[Event], None] | None = None,
     *,
     session: str | None = None,
     path: Sequence[str] | None = None,
@@ -61,9 +61,12 @@ def explore(
         session: The module that does the work in the process, where it is not kvlint's own.
         path: The `sys.path` of the process, where it is not this one's.
     """
-    run = _Run(request, limits or Limits(), progress, session, path)
+    run = _Run(request, limits or Limits(), progress or _ignore, session, path)
     run.all()
     return run.outcome()
+
+
+def _ignore(event: Event) -> None: ...
 
 
 @dataclass(slots=True)

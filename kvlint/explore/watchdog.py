@@ -73,7 +73,7 @@ class Watchdog:
         """Something has moved."""
         self._moves += 1
 
-    def _tick(self, number: int, frame: FrameType | None) -> None:
+    def _tick(self, _: int, frame: FrameType | None) -> None:
         self._alive()
         seen = (self._moves, self._counter())
         if seen != self._seen:

@@ -1,4 +1,4 @@
-"""The exploration for programs: version 1 of the format that ``kvlint/report/schemas/explore-v1.schema.json`` describes."""
+"""The exploration for programs: version 1 of the format that ``explore-v1.schema.json`` (of `report`) describes."""
 
 from __future__ import annotations
 

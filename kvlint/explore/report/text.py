@@ -82,8 +82,10 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colour: bool) -> Iterator[str]:
-    verdict = paint(f"{result.verdict.value:12}", _STYLES[result.verdict], colour)
-    yield f"{verdict}  {paint(one_line(result.scenario), BOLD, colour)}: {one_line(result.summary)}"
+    verdict = f"{result.verdict.value:12}"
+    first, *rest = _wrapped(f"{verdict}  {result.scenario}: {result.summary}", width)
+    yield paint(verdict, _STYLES[result.verdict], colour) + first.removeprefix(verdict)
+    yield from rest
     yield from (f"{_EDGE}{line}" for line in _wrapped(_measures(result), width - 2))
     if result.reason:
         yield from (f"{_EDGE}{line}" for line in _wrapped(result.reason, width - 2))

@@ -38,11 +38,19 @@ def relative(path: str, tree: str) -> str:
     return slashed(path if below.startswith(os.pardir) or below == os.curdir else below)
 
 
-def _place(step: Step, tree: str) -> str:
-    if step.place is None:
-        return where(step)
-    shown = slashed(step.place.path)
-    return one_line(relative(step.place.path, tree)) + where(step).removeprefix(one_line(shown))
+def _place(step: Step, tree: str, width: int, start: int, colour: bool) -> Iterator[str]:
+    """Where it was done: on one line, further to the left if need be; else the function on a line of its own."""
+    parts = [where(step)]
+    if step.place is not None:
+        parts[0] = parts[0].removeprefix(one_line(slashed(step.place.path)))
+        line, _, function = parts[0].replace("<locals>.", "").partition(" ")
+        parts = [f"{one_line(relative(step.place.path, tree))}{line} {function}"]
+        if len(parts[0]) > width - _GUTTER:
+            parts = [parts[0].removesuffix(f" {function}"), function]
+    for part in parts:
+        indent = max(0, min(start, max(_GUTTER, width - len(part))))
+        for text in wrap(part, max(_LEAST_TEXT, width - indent), break_on_hyphens=False):
+            yield paint(" " * indent + text, DIM, colour)
 
 
 def _gutter(number: int, step: Step) -> str:
@@ -68,7 +76,7 @@ def _table(witness: Witness, tree: str, width: int, column: int, colour: bool) -
         text = _gutter(number, step) + _rails(starts, start) + first[len(" " * start) :]
         yield _painted(text, _style(step), colour)
         yield from (_painted(line, _style(step), colour) for line in rest)
-        yield from (paint(line, DIM, colour) for line in _fitted(_place(step, tree), width, start + 2))
+        yield from _place(step, tree, width, start + 2, colour)
         if step.breaks:
             words = f"{_MARK_BREAKS} this breaks {step.breaks}"
             yield from (paint(line, RED, colour) for line in _fitted(words, width, start))
@@ -99,7 +107,7 @@ def _stacked(witness: Witness, tree: str, width: int, colour: bool) -> Iterator[
         first, *rest = _fitted(text, width, _GUTTER)
         yield _painted(_gutter(number, step) + first[_GUTTER:], _style(step), colour)
         yield from (_painted(line, _style(step), colour) for line in rest)
-        yield from (paint(line, DIM, colour) for line in _fitted(_place(step, tree), width, _GUTTER + 2))
+        yield from _place(step, tree, width, _GUTTER + 2, colour)
         if step.breaks:
             words = f"{_MARK_BREAKS} this breaks {step.breaks}"
             yield from (paint(line, RED, colour) for line in _fitted(words, width, _GUTTER))
