@@ -45,6 +45,11 @@ _BROKEN_BY = {
 }
 
 
+#: The title of the section of a rule's page that names them.
+SECTION = "What kvlint explore shows"
+_LAST_SECTION = "\n## References\n"
+
+
 def broken_by(code: str) -> tuple[str, ...]:
     """The properties that a finding of the rule ``code`` breaks in some schedule; none for other rules."""
     return _BROKEN_BY.get(code, ())
@@ -53,3 +58,18 @@ def broken_by(code: str) -> tuple[str, ...]:
 def rules_of(name: str) -> tuple[str, ...]:
     """The codes of the rules whose findings break the property ``name``, in order."""
     return tuple(code for code, properties in _BROKEN_BY.items() if name in properties)
+
+
+def with_properties(page: str, code: str) -> str:
+    """The page of the rule ``code`` with a section on what its findings break, before the references."""
+    names = broken_by(code)
+    if not names:
+        return page
+    entries = "".join(f"* `{name}`: {PROPERTIES[name]}.\n" for name in names)
+    which = "this property" if len(names) == 1 else "these properties"
+    text = (
+        f"\n## {SECTION}\n\n`kvlint explore` runs a backend under every schedule. What this rule finds can break "
+        f"{which} there:\n\n{entries}"
+    )
+    before, title, references = page.partition(_LAST_SECTION)
+    return f"{before}{text}{title}{references}"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kvlint.explore.run import Outcome
 
 _MIB = 1 << 20
+_LEAST_MEMORY = 256  # MiB
 _STATUS = {"HOLDS": 0, "VIOLATED": 1, "INCONCLUSIVE": 3}
 _NEEDED = ("greenlet", "numpy")
 _QUICK_BOUND = 2
@@ -114,6 +115,8 @@ def explore(
 
     Exits with 0 if every property holds, 1 if one is violated, 3 if a limit left it open, 2 if the command failed.
     """
+    if 0 < memory_limit < _LEAST_MEMORY:
+        raise click.UsageError(f"--memory-limit {memory_limit}: nothing can be loaded in less than {_LEAST_MEMORY} MiB")
     if list_scenarios:
         emit(_listing(), output)
         return
@@ -238,9 +241,10 @@ def _rendered(outcome: Outcome, output_format: str, output: str | None) -> str:
 
             return json_report.render(outcome)
         case "html":
-            from kvlint.explore.report.html import render_html
+            from importlib import import_module
 
-            return render_html(outcome.exploration)
+            page: str = import_module("kvlint.explore.report.html").render_html(outcome.exploration)
+            return page
         case _:
             from kvlint.explore.report import text
 

@@ -25,6 +25,7 @@ from kvlint.explore.results import ScenarioResult, Verdict
 from kvlint.explore.watchdog import Stalled, Watchdog
 
 SESSION = "kvlint.explore.session"
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _TICKS = 4  # from one sign of life to the next
 
 
@@ -111,8 +112,10 @@ def serve(request: bytes, channel: Channel, session: str, stall: float) -> None:
         channel(Failed(FailureKind.LIMIT, message))
         os._exit(1)
 
-    root = _package(wanted.root)
+    root = wanted.root
+    channel(Alive())
     try:
+        root = _package(root)
         channel.watchdog = watchdog = Watchdog(stall, root, give_up, channel.alive)
         with watchdog:
             importlib.import_module(session).run(wanted, channel)
@@ -184,6 +187,11 @@ def _prepare(events: int, stacks: int, memory: int) -> None:
         os.set_inheritable(descriptor, False)
     faulthandler.enable(stacks, all_threads=True)
     faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
+    if sys.platform == "linux":
+        import ctypes
+
+        # When the parent is killed nobody else would end this process, should it stand in code that is not Python's.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # A copy that the tree makes of the process would explore as well, and outlive it.
     os.register_at_fork(after_in_child=lambda: os._exit(0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -86,6 +86,7 @@ class Process:
 
     Attributes:
         deadline: When the scenario at hand has to be done, by `time.monotonic()`; None for no such time.
+        has_started: Whether it has told anything at all.
         ending: Why it ended before it had told everything; "" as long as nothing is wrong.
     """
 
@@ -95,6 +96,7 @@ class Process:
     session: str | None = None
     path: Sequence[str] | None = None
     deadline: float | None = None
+    has_started: bool = False
     ending: str = ""
     _process: subprocess.Popen[bytes] = field(init=False)
     _open: contextlib.ExitStack = field(init=False)
@@ -183,6 +185,7 @@ class Process:
                 except ValueError:
                     self.ending = "the tree's code wrote to the descriptor that results come by"
                     return
+                self.has_started = True
                 if isinstance(event, Ended):
                     return
                 yield event
@@ -241,6 +244,8 @@ class Process:
             self._read(0)
         if status is None:
             return "the tree's code closed the descriptor that results come by"
+        if not self.has_started:
+            return f"the process that explores could not start: it ended with exit status {status}"
         if status >= 0:
             return f"the tree's code ended the process, with exit status {status}"
         name = signal.Signals(-status).name

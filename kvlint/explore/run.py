@@ -107,6 +107,8 @@ class _Run:
             for event in process.events():
                 self._take(event, process)
                 self.progress(event)
+        if not process.has_started:
+            self.failure = Failed(FailureKind.CRASH, process.ending, self.printed.head.decode("utf-8", "replace"))
         return process
 
     def _wait(self, process: Process) -> None:

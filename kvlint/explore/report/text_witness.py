@@ -49,8 +49,8 @@ def _place(step: Step, tree: str, width: int, start: int, colour: bool) -> Itera
             parts = [parts[0].removesuffix(f" {function}"), function]
     for part in parts:
         indent = max(0, min(start, max(_GUTTER, width - len(part))))
-        for text in wrap(part, max(_LEAST_TEXT, width - indent), break_on_hyphens=False):
-            yield paint(" " * indent + text, DIM, colour)
+        # Never broken: terminals make links of them, and people copy them.
+        yield paint(" " * indent + part, DIM, colour)
 
 
 def _gutter(number: int, step: Step) -> str:

@@ -8,8 +8,8 @@ from kvlint.explore.events import Emit, Failed, FailureKind, Found, Loaded, Prog
 from kvlint.explore.loading import load_backend
 from kvlint.explore.request import Request
 
-from tests.explore.loading import driving
-from tests.explore.shell import results
+from ..loading import driving
+from . import results
 
 #: A token that only the fake knows what to do with.
 BROKEN = "broken"

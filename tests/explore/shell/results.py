@@ -18,7 +18,9 @@ from kvlint.properties import PROPERTIES
 _CONN = "tree/sglang/srt/disaggregation/nixl/conn.py"
 
 
-def _step(actor: str, operation: str, label: str, key: str, observed: str, line: int, function: str, **more: object) -> Step:
+def _step(
+    actor: str, operation: str, label: str, key: str, observed: str, line: int, function: str, **more: object
+) -> Step:
     writes = operation in {"[]=", "pop", "acquire"}
     return Step(actor, operation, label, key, observed, writes, Place(_CONN, line, function), **more)  # type: ignore[arg-type]
 
@@ -67,9 +69,7 @@ def scenario(name: str, request: Request | None = None) -> ScenarioResult:
 def violated(name: str = "abort") -> ScenarioResult:
     """A scenario with two violated properties."""
     broken = {
-        "pinned-room": PropertyResult(
-            "pinned-room", Verdict.VIOLATED, 51_021, (WITNESS.detail,), WITNESS
-        ),
+        "pinned-room": PropertyResult("pinned-room", Verdict.VIOLATED, 51_021, (WITNESS.detail,), WITNESS),
         "overwritten-terminal": PropertyResult(
             "overwritten-terminal",
             Verdict.VIOLATED,
@@ -77,7 +77,9 @@ def violated(name: str = "abort") -> ScenarioResult:
             tuple(f"Failed is replaced by Transferring, {number}" for number in range(6)),
             Witness("overwritten-terminal", "Failed is replaced", 0, ("worker",), (), {}, "1.abort.0"),
         ),
-        "leaked-record": PropertyResult("leaked-record", Verdict.VIOLATED, None, ("failure_records still has it",), None),
+        "leaked-record": PropertyResult(
+            "leaked-record", Verdict.VIOLATED, None, ("failure_records still has it",), None
+        ),
     }
     held = scenario(name)
     return ScenarioResult(

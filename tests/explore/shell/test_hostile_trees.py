@@ -15,7 +15,7 @@ from kvlint.explore.events import FailureKind
 from kvlint.explore.parent import Limits
 from kvlint.explore.results import Verdict
 
-from .conftest import LIMITS, Explore, at_import, in_worker
+from .trees import LIMITS, Explore, at_import, in_worker
 
 FOREVER = "while True:\n    pass\n"
 STUBBORN = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n"
@@ -40,7 +40,10 @@ ALIKE = {
         DEAF + FOREVER,
         rf"^the process gave no sign of life for 6 s and was ended in .*{CONN}:\d+ \(.+\)",
     ),
-    "raises KeyboardInterrupt": ("raise KeyboardInterrupt\n", rf"{CONN}:\d+: the tree's code raised KeyboardInterrupt$"),
+    "raises KeyboardInterrupt": (
+        "raise KeyboardInterrupt\n",
+        rf"{CONN}:\d+: the tree's code raised KeyboardInterrupt$",
+    ),
 }
 each = pytest.mark.parametrize(("code", "words"), ALIKE.values(), ids=ALIKE)
 
@@ -108,7 +111,9 @@ def test_a_loop_that_makes_steps_moves(explored: Explore) -> None:
 
 def test_a_loop_that_makes_steps_meets_the_time_limit(explored: Explore) -> None:
     limits = Limits(stall=1.5, silence=6.0, grace=2.0)
-    (result,) = explored(in_worker("while True:\n    self.steps += 1\n"), limits=limits, seconds=1.0).exploration.scenarios
+    (result,) = explored(
+        in_worker("while True:\n    self.steps += 1\n"), limits=limits, seconds=1.0
+    ).exploration.scenarios
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.reason.startswith("the process took 2 s more than the time limit and was ended in ")
 
@@ -167,9 +172,13 @@ def test_programs_that_it_starts_end_with_it(explored: Explore, tmp_path: Path) 
     os.mkfifo(fifo)
     reading = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     # posix_spawn() knows nothing of what is to happen in copies of the process.
-    command = f"['sh', '-c', 'exec sleep 600']"
-    code = f"import os\nwith open({str(fifo)!r}, 'w') as stream:\n    stream.write('x')\n"
-    code += f"os.posix_spawn('/bin/sh', {command}, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 9, {str(fifo)!r}, os.O_WRONLY, 0)])\n"
+    code = f"""\
+import os
+with open({str(fifo)!r}, "w") as stream:
+    stream.write("x")
+end = (os.POSIX_SPAWN_OPEN, 9, {str(fifo)!r}, os.O_WRONLY, 0)
+os.posix_spawn("/bin/sleep", ["sleep", "600"], {{}}, file_actions=[end])
+"""
     try:
         assert explored(in_worker(code)).verdict is Verdict.HOLDS
         os.set_blocking(reading, True)
@@ -181,12 +190,19 @@ def test_programs_that_it_starts_end_with_it(explored: Explore, tmp_path: Path) 
 
 
 def test_its_temporary_files_go(explored: Explore) -> None:
-    outcome = explored(in_worker("import tempfile\nself.kept = tempfile.mkdtemp()\nopen(self.kept + '/file', 'w').close()\n"))
+    outcome = explored(
+        in_worker("import tempfile\nself.kept = tempfile.mkdtemp()\nopen(self.kept + '/file', 'w').close()\n")
+    )
     assert outcome.verdict is Verdict.HOLDS
 
 
 def test_what_it_writes_among_the_results_is_noticed(explored: Explore) -> None:
-    code = "import os\nfor number in range(3, 20):\n    try:\n        os.write(number, b'nonsense\\n')\n    except OSError:\n        pass\n"
+    code = """\
+import contextlib, os
+for number in range(3, 20):
+    with contextlib.suppress(OSError):
+        os.write(number, b"nonsense\\n")
+"""
     (result,) = explored(in_worker(code)).exploration.scenarios
     assert result.reason == "the tree's code wrote to the descriptor that results come by"
 
