@@ -30,6 +30,9 @@ class _Group(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted; no file is half-written", err=True)
             ctx.exit(INTERRUPTED)
+        except click.exceptions.Exit:
+            # How a subcommand's help ends, among others.
+            raise
         except Exception as error:
             from kvlint.config import KvlintError
             from kvlint.source.display import printable

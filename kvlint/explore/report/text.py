@@ -101,7 +101,8 @@ def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colo
     for entry in others:
         assert entry.witness is not None
         yield ""
-        yield f"{_EDGE}a schedule for {entry.property}, to be shown by"
+        words = f"a schedule for {entry.property}, to be shown by"
+        yield from (f"{_EDGE}{line}" for line in _wrapped(words, width - 2, ""))
         yield f"{_EDGE * 2}{replay_command(exploration.tree, exploration.scheduler, entry.witness.token)}"
 
 
@@ -126,8 +127,10 @@ def _violated(entry: PropertyResult, width: int, colour: bool) -> Iterator[str]:
     counts = "" if entry.schedules is None else f" in {grouped(entry.schedules, 'schedule')}"
     fewest = "" if entry.witness is None else f", {_preemptions(entry.witness)}"
     rules = rules_of(entry.property)
-    named = f"  (see {', '.join(rules)})" if rules else ""
-    yield f"{_EDGE}{paint(entry.property, RED, colour)}{counts}{fewest}{named}"
+    named = f" (see {', '.join(rules)})" if rules else ""
+    first, *rest = _wrapped(f"{entry.property}{counts}{fewest}{named}", width - 2)
+    yield f"{_EDGE}{paint(entry.property, RED, colour)}{first.removeprefix(entry.property)}"
+    yield from (f"{_EDGE}{line}" for line in rest)
     for detail in entry.details[:_MOST_DETAILS]:
         yield from (f"{_EDGE * 2}{line}" for line in _wrapped(detail, width - 4))
     if len(entry.details) > _MOST_DETAILS:

@@ -29,7 +29,8 @@ def witness_lines(witness: Witness, tree: str, width: int, colour: bool) -> Iter
         yield from _table(witness, tree, width, column, colour)
     yield from _end(witness, width)
     if any(step.preempts for step in witness.steps):
-        yield paint(f"{_MARK_PREEMPTS} takes the turn from a thread that could have gone on", DIM, colour)
+        words = f"{_MARK_PREEMPTS} takes the turn from a thread that could have gone on"
+        yield from (paint(line, DIM, colour) for line in wrap(words, width, subsequent_indent="  "))
 
 
 def relative(path: str, tree: str) -> str:

@@ -149,7 +149,12 @@ Stubborn = type("Stubborn", (Exception,), {"__module__": "kvlint.explore.control
     ("error", "kind", "kind_when_loaded", "words"),
     [
         (LoadError("no backend here"), FailureKind.LOAD, FailureKind.LOAD, "^no backend here$"),
-        (UnforeseenUse("zmq.X", "it was called", "a.py:3"), FailureKind.LOAD, FailureKind.LIMIT, r"^a\.py:3: zmq\.X is"),
+        (
+            UnforeseenUse("zmq.X", "it was called", "a.py:3"),
+            FailureKind.LOAD,
+            FailureKind.LIMIT,
+            r"^a\.py:3: zmq\.X is",
+        ),
         (Stalled("no step for 9 s"), FailureKind.LIMIT, FailureKind.LIMIT, "^no step for 9 s$"),
         (MemoryError(), FailureKind.LIMIT, FailureKind.LIMIT, "^no more memory is allowed; --memory-limit"),
         (Unsupported("two frames"), FailureKind.LOAD, FailureKind.LIMIT, "^two frames$"),

@@ -124,7 +124,10 @@ def test_another_thread_that_runs_in_the_tree_is_given_up(tmp_path: Path, waits:
     going, ready = threading.Event(), threading.Event()
     names_of_kvlint: dict[str, Any] = {"__name__": "kvlint.explore.switching", "going": going, "ready": ready}
     exec("def switch():\n    ready.set()\n    going.wait()\n", names_of_kvlint)
-    work = names(tmp_path, "def work(switch, ready, going):\n    if switch:\n        switch()\n    ready.set()\n    going.wait()\n")
+    work = names(
+        tmp_path,
+        "def work(switch, ready, going):\n    if switch:\n        switch()\n    ready.set()\n    going.wait()\n",
+    )
     switch = names_of_kvlint["switch"] if waits else None
     thread = threading.Thread(target=work["work"], args=(switch, ready, going))
     thread.start()
