@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 Frames = list[bytes]
@@ -34,6 +35,8 @@ class Backend(Protocol):
     poll: Any
     hooks: Any
     stubbed: Sequence[str]
+    root: Path
+    digest: str
 
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Name and function of every thread that the manager started: workers first, the listener last."""

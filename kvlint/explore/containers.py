@@ -311,10 +311,12 @@ def _read(plain: type, name: str, kind: str, keyed: bool) -> Any:
     def read(self: Any, *arguments: Any) -> Any:
         control: Control = self.control
         actor = control.current
-        if actor is None:
+        resource = self.resource
+        uses = resource.uses
+        if actor is None or (uses.actors & actor.bit and not uses.shared):
             return method(self, *arguments)
         key = arguments[0] if keyed else WHOLE
-        control.before(self.resource, kind, key, False)
+        control.before(resource, kind, key, False)
         actor.reads[(self.identity, key)] = (self, self.entry(key))
         try:
             result = method(self, *arguments)
@@ -339,15 +341,19 @@ def _write(plain: type, name: str, kind: str, keyed: bool, stored: int | None) -
 
     def write(self: Any, *arguments: Any, **named: Any) -> Any:
         control: Control = self.control
-        if control.current is None:
+        actor = control.current
+        resource = self.resource
+        uses = resource.uses
+        if actor is None or (uses.writers & actor.bit and not uses.shared):
             result = method(self, *arguments, **named)
-            self._adopt_items()
-            self.renewed()
+            if stored is not None or not keyed:
+                self._adopt_items()
+            control.changed(self)
             return result
         if stored is not None and len(arguments) > stored and type(arguments[stored]) in _CONTROLLED:
-            inner = adopt(control, arguments[stored], self.resource.uses.label + _NESTED)
+            inner = adopt(control, arguments[stored], uses.label + _NESTED)
             arguments = (*arguments[:stored], inner, *arguments[stored + 1 :])
-        control.before(self.resource, kind, arguments[0] if keyed and arguments else WHOLE, True)
+        control.before(resource, kind, arguments[0] if keyed and arguments else WHOLE, True)
         earlier = None if self.watch is None else dict(dict.items(self))
         try:
             result = method(self, *arguments, **named)

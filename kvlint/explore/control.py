@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loop_heads import LoopHead
-from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Place, Resource, Step, Uses, Violation
+from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Resource, Uses, Violation
 from kvlint.explore.switching import Switching
 
 STARTER = -1
@@ -96,8 +96,8 @@ class Control:
         self.current: Actor | None = None
         self.resources: list[Resource] = []
         self.events: list[Violation] = []
-        self.recording: list[Step] | None = None
-        self.place: Callable[[Any], Place | None] = lambda frame: None
+        self.limits: set[str] = set()
+        self.record: Callable[[Actor, Operation, Any], None] | None = None
         self.grown = False
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
@@ -111,6 +111,7 @@ class Control:
         self._histories: list[int] = []
         self._cursor = 0
         self._stale: list[Holder] = []
+        self.touched: list[Holder] = []
         self._shared: list[Resource] = []
         self._born: dict[Hashable, int] = {}
         self._guards: dict[int, frozenset[int]] = {}
@@ -140,9 +141,16 @@ class Control:
         self._kept = len(self.resources)
         self.identities.keep()
 
-    def all_uses(self) -> list[Uses]:
-        """Every label that was used so far."""
-        return list(self._uses.values())
+    def stops(self) -> list[str]:
+        """The names of what several actors use, so that operations on it are chosen for."""
+        return [uses.label for uses in self._uses.values() if uses.shared and uses.exposed]
+
+    def stop_at(self, labels: Collection[str]) -> None:
+        """Operations on what has one of these names are chosen for, and no others."""
+        for label in labels:
+            self.uses(label)
+        for label, uses in self._uses.items():
+            uses.shared = uses.exposed = label in labels
 
     def always_stop(self, resource: Resource) -> None:
         """Every operation on ``resource`` is one to be chosen for, whoever uses it."""
@@ -183,9 +191,9 @@ class Control:
         if self._stopping:
             self._stop_again(actor)
         uses = resource.uses
-        if not (uses.actors & actor.bit and (uses.written or not writes)):
+        if not (uses.writers if writes else uses.actors) & actor.bit:
             self._note(uses, actor, writes)
-        if not uses.exposed:
+        if uses.shared and not uses.exposed:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
@@ -240,14 +248,19 @@ class Control:
                 (moment, doing.resource.identity, doing.kind, key, came, actor.outcome)
             )
             self._histories[self._cursor - 1 :] = [actor.history]
-        if self.recording is not None:
-            self._record(actor, observed)
+        if self.record is not None:
+            self.record(actor, actor.doing, observed)
         actor.outcome = 0
 
     def changed(self, holder: Holder) -> None:
         """The content of ``holder`` may have changed; its number is computed when it is next asked for."""
         resource = holder.resource
-        if self._gathering or self._cursor < len(self._script):
+        if not resource.touched:
+            resource.touched = True
+            self.touched.append(holder)
+        if not resource.uses.shared:
+            resource.stale = True
+        elif self._gathering or self._cursor < len(self._script):
             if not resource.stale:
                 resource.stale = True
                 self._stale.append(holder)
@@ -419,12 +432,13 @@ class Control:
             self._guards[resource.identity] = common
         if not common and not resource.uses.exposed:
             resource.uses.exposed = True
-            self.grown = self.grown or resource.uses.shared
+            self.grown = True
 
     def _note(self, uses: Uses, actor: Actor, writes: bool) -> None:
         uses.actors |= actor.bit
-        uses.written = uses.written or writes
-        if uses.written and uses.actors & (uses.actors - 1) and not uses.shared:
+        if writes:
+            uses.writers |= actor.bit
+        if uses.writers and uses.actors & (uses.actors - 1) and not uses.shared:
             uses.shared = True
             self.grown = True
 
@@ -444,18 +458,3 @@ class Control:
         if actor.stops > _MOST_STOPS:
             self.switching.switch(actor.number, STARTER)
         raise Stopped
-
-    def _record(self, actor: Actor, observed: Any) -> None:
-        assert self.recording is not None and actor.doing is not None
-        resource, kind, key, writes, _, _ = actor.doing
-        self.recording.append(
-            Step(
-                actor=actor.name,
-                operation=kind,
-                label=resource.uses.label,
-                key="" if key is WHOLE else repr(key),
-                observed=repr(observed),
-                writes=writes,
-                place=self.place(sys._getframe(2)),
-            )
-        )

@@ -21,7 +21,8 @@ class EmbeddedBackend:
 
     def __init__(self, folder: Path, replaced: Mapping[str, ModuleType]) -> None:
         modules = _loaded(folder, replaced)
-        self._folder = folder
+        self.root = folder
+        self.digest = ""
         self._backend = modules["backend"]
         self.poll: Any = modules["base"].Poll
         self.hooks = SimpleNamespace(receive=None, transfer_state=None)

@@ -30,7 +30,7 @@ class Uses:
 
     label: str
     actors: int = 0
-    written: bool = False
+    writers: int = 0
     shared: bool = False
     exposed: bool = False
 
@@ -39,13 +39,16 @@ class Uses:
 class Resource:
     """One shared thing: a table, a lock, a queue.
 
-    ``identity`` is its name in keys, ``content`` the number of what it holds.
+    ``identity`` is its name in keys, ``content`` the number of what it holds;
+    it is ``stale`` until it is computed again, and ``touched`` once it was
+    changed in a run.
     """
 
     uses: Uses
     identity: int
     content: int = 0
     stale: bool = False
+    touched: bool = False
 
 
 class Operation(NamedTuple):
@@ -84,28 +87,6 @@ class Access(NamedTuple):
         if self.writes and other.writes:
             return False
         return self.key is not None and other.key is not None and self.key != other.key
-
-
-class Place(NamedTuple):
-    """A line of the tree's code."""
-
-    path: str
-    line: int
-    function: str
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One operation of a schedule, as it was done: what was observed or written, and from where."""
-
-    actor: str
-    operation: str
-    label: str
-    key: str
-    observed: str
-    writes: bool
-    place: Place | None
-    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from kvlint.explore.control import Control
 from kvlint.explore.operations import Access, Choice, Violation
+from kvlint.explore.search.limits import Limits
 
 Run = Callable[["StateGraph"], None]
 _ROOT = 0
 _UNKNOWN = -1
+_REPORT_EVERY = 256
+_DEAR = 1 << 30
 
 
 @dataclass(slots=True)
@@ -34,12 +37,12 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of a search: seconds, and states."""
+class Shortest:
+    """A schedule that breaks something with the fewest preemptions."""
 
-    seconds: float = 60.0
-    states: int = 2_000_000
-    steps: int = 5_000
+    violation: Violation
+    choices: list[Choice]
+    preemptions: int
 
 
 class StateGraph:
@@ -48,8 +51,15 @@ class StateGraph:
     ``run`` performs one run under this strategy, ``final`` judges a run that came to its end (nobody can go on).
     """
 
-    def __init__(self, run: Run, final: Callable[[Control], list[Violation]], limits: Limits) -> None:
+    def __init__(
+        self,
+        run: Run,
+        final: Callable[[Control], list[Violation]],
+        limits: Limits,
+        seen: Callable[[int, int, float], None] | None = None,
+    ) -> None:
         self._run = run
+        self._seen = seen
         self._final = final
         self._limits = limits
         self.nodes: list[Node] = []
@@ -86,8 +96,11 @@ class StateGraph:
                 return False
             if self.reason or not self._back():
                 return True
-            if time.perf_counter() > self._deadline:
+            now = time.perf_counter()
+            if now > self._deadline:
                 self.reason = f"{self._limits.seconds:g} s were over"
+            elif self._seen is not None and not self.runs % _REPORT_EVERY:
+                self._seen(len(self.nodes), self.runs, self._limits.seconds - (self._deadline - now))
 
     _grown = False
 
@@ -221,14 +234,15 @@ class StateGraph:
                 found.update(events)
         return found
 
-    def fewest_preemptions(self, wanted: Callable[[Violation], bool]) -> tuple[list[Choice], int] | None:
-        """A schedule that breaks what is wanted with the fewest preemptions, and their number.
+    def fewest_preemptions(self, wanted: Callable[[Violation], bool]) -> Shortest | None:
+        """A schedule that breaks what is wanted with the fewest preemptions.
 
         A preemption takes the turn from an actor that could have gone on.
         """
         start = (_ROOT, -1)
         came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None] = {start: None}
         cost = {start: 0}
+        broken: dict[tuple[int, int], Violation] = {}
         settled: set[tuple[int, int]] = set()
         todo = deque([start])
         while todo:
@@ -237,21 +251,23 @@ class StateGraph:
                 continue
             settled.add(here)
             number, last = here
-            if number < 0:
-                return _way(came, here), cost[here]
+            if number >= 0:
+                broken.update((here, violation) for violation in self.nodes[number].final if wanted(violation))
+            if here in broken:
+                return Shortest(broken[here], _way(came, here), cost[here])
             node = self.nodes[number]
-            if any(map(wanted, node.final)):
-                return _way(came, here), cost[here]
             running = any(choice.actor == last for choice in node.choices)
             for choice, child, events in zip(node.choices, node.children, node.events, strict=True):
                 if child == _UNKNOWN:
                     continue
                 there = (child, choice.actor)
                 price = cost[here] + (running and choice.actor != last)
-                if any(map(wanted, events)):
+                shown = next(filter(wanted, events), None)
+                if shown is not None:
                     # An end of its own: the price of a schedule that does not go on.
-                    there = (-1 - child, choice.actor)
-                if price < cost.get(there, 1 << 30):
+                    there = (-2 - child, choice.actor)
+                    broken[there] = shown
+                if price < cost.get(there, _DEAR):
                     cost[there] = price
                     came[there] = (here, choice)
                     (todo.append if price > cost[here] else todo.appendleft)(there)
