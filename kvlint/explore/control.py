@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loop_heads import LoopHead
-from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Resource, Uses, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Uses, Violation
 from kvlint.explore.switching import Switching
 
 STARTER = -1
@@ -249,7 +249,10 @@ class Control:
             )
             self._histories[self._cursor - 1 :] = [actor.history]
         if self.record is not None:
+            # Looking at things for people is no operation of the program.
+            self.current = None
             self.record(actor, actor.doing, observed)
+            self.current = actor
         actor.outcome = 0
 
     def changed(self, holder: Holder) -> None:
@@ -344,7 +347,7 @@ class Control:
             if pending is None or not (pending.ready is None or pending.ready()):
                 continue
             key = None if pending.key is WHOLE else self.identities.frozen(pending.key, actor.history)
-            access = Access(pending.resource.identity, key, pending.writes)
+            access = Access(pending.resource.identity, key, pending.writes, pending.kind == TRANSFER)
             for outcome in range(pending.outcomes):
                 choices.append(Choice(actor.number, outcome))
                 accesses.append(access)

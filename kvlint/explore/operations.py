@@ -51,6 +51,10 @@ class Resource:
     touched: bool = False
 
 
+#: The kind of operation that asks how a transfer ended.
+TRANSFER = "transfer"
+
+
 class Operation(NamedTuple):
     """What an actor is about to do; it does it when it is chosen."""
 
@@ -70,11 +74,16 @@ class Choice(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What an operation does to which resource; ``key`` is None where it is about all of it."""
+    """What an operation does to which resource.
+
+    ``key`` is None where it is about all of it; ``waits`` tells whether it is
+    one of the world's, which takes its time.
+    """
 
     resource: int
     key: Hashable
     writes: bool
+    waits: bool = False
 
     def commutes(self, other: Access) -> bool:
         """Whether the two have the same effects in either order.

@@ -11,7 +11,7 @@ from kvlint.explore.adoption import Adopted
 from kvlint.explore.backend import Backend, Frames, Sender
 from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.opening import Unsupported, hand_over, open_room
-from kvlint.explore.operations import WHOLE, Choice, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Choice, Violation
 from kvlint.explore.primitives import Waiting
 from kvlint.explore.properties import Properties
 from kvlint.explore.scenarios import Kind, Message, Scenario
@@ -234,7 +234,7 @@ class Program:
     def _transfer_state(self, handle: Any) -> str:
         """How a transfer ended: a choice of the schedule."""
         endings = self.scenario.transfers
-        ending = endings[self.control.before(self._transfer, "transfer", WHOLE, False, None, len(endings))]
+        ending = endings[self.control.before(self._transfer, TRANSFER, WHOLE, False, None, len(endings))]
         self.control.after(ending)
         return ending
 

@@ -21,6 +21,7 @@ from kvlint.explore.results import Place, Step, Witness
 
 _PREFIX = "kv1-"
 _LONGEST = 60
+_BUILT_IN = {(True, False): "dict", (False, True): "list", (False, False): "set"}
 
 
 class BadToken(ValueError):
@@ -196,7 +197,7 @@ def _words(value: Any) -> str:
     if kind in (int, str, bytes, bool, float, type(None)) or (kind is tuple and len(value) < 4):
         text = repr(value)
     elif isinstance(value, dict | list | set):
-        text = f"{kind.__mro__[1].__name__} of {len(value)}"
+        text = f"{_BUILT_IN[isinstance(value, dict), isinstance(value, list)]} of {len(value)}"
     else:
         text = kind.__name__
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -113,7 +113,7 @@ def _witness(
         way = (quick.violation, quick.choices, quick.preemptions)
     if graph is not None:
         best = graph.fewest_preemptions(lambda violation: violation.property == property)
-        if best is not None and (way is None or best.preemptions < way[2]):
+        if best is not None and (way is None or best.preemptions <= way[2]):
             way = (best.violation, tuple(best.choices), best.preemptions)
     return None if way is None else witness(program, way[0], way[1], digest)
 

@@ -42,7 +42,6 @@ class PreemptionBound:
         self._final = final
         self._limits = limits
         self._bound = bound
-        self.found: dict[str, Found] = {}
         self.runs = 0
         self.complete = False
         self._begin()
@@ -54,6 +53,8 @@ class PreemptionBound:
         self._branches: list[list[tuple[Choice, int]]] = []
         self._used: list[int] = [0]
         self._grown = False
+        # A schedule is one between the yield points that were known then.
+        self.found: dict[str, Found] = {}
 
     def search(self) -> None:
         """Go on until every such schedule was seen or a limit is reached."""

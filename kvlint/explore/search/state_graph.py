@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from kvlint.explore.control import Control
 from kvlint.explore.operations import Access, Choice, Violation
@@ -15,7 +15,8 @@ Run = Callable[["StateGraph"], None]
 _ROOT = 0
 _UNKNOWN = -1
 _REPORT_EVERY = 256
-_DEAR = 1 << 30
+_DEAR = 1 << 60
+_PREEMPTION = 1 << 20
 
 
 @dataclass(slots=True)
@@ -243,35 +244,51 @@ class StateGraph:
         came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None] = {start: None}
         cost = {start: 0}
         broken: dict[tuple[int, int], Violation] = {}
-        settled: set[tuple[int, int]] = set()
-        todo = deque([start])
+        todo = [(0, 0, start)]
+        pushed = 0
         while todo:
-            here = todo.popleft()
-            if here in settled:
+            price, _, here = heappop(todo)
+            if price > cost[here]:
                 continue
-            settled.add(here)
             number, last = here
             if number >= 0:
                 broken.update((here, violation) for violation in self.nodes[number].final if wanted(violation))
             if here in broken:
-                return Shortest(broken[here], _way(came, here), cost[here])
-            node = self.nodes[number]
-            running = any(choice.actor == last for choice in node.choices)
-            for choice, child, events in zip(node.choices, node.children, node.events, strict=True):
-                if child == _UNKNOWN:
-                    continue
+                return Shortest(broken[here], _way(came, here), price // _PREEMPTION)
+            for branch, choice, child in self._known_branches(number):
                 there = (child, choice.actor)
-                price = cost[here] + (running and choice.actor != last)
-                shown = next(filter(wanted, events), None)
+                shown = next(filter(wanted, self.nodes[number].events[branch]), None)
                 if shown is not None:
                     # An end of its own: the price of a schedule that does not go on.
                     there = (-2 - child, choice.actor)
                     broken[there] = shown
-                if price < cost.get(there, _DEAR):
-                    cost[there] = price
+                dearer = price + self._price(number, last, choice)
+                if dearer < cost.get(there, _DEAR):
+                    cost[there] = dearer
                     came[there] = (here, choice)
-                    (todo.append if price > cost[here] else todo.appendleft)(there)
+                    pushed += 1
+                    heappush(todo, (dearer, pushed, there))
         return None
+
+    def _known_branches(self, number: int) -> list[tuple[int, Choice, int]]:
+        node = self.nodes[number]
+        branches = enumerate(zip(node.choices, node.children, strict=True))
+        return [(branch, choice, child) for branch, (choice, child) in branches if child != _UNKNOWN]
+
+    def _price(self, number: int, last: int, choice: Choice) -> int:
+        """What it costs to go on with ``choice`` after ``last``.
+
+        Of two schedules with as many preemptions, the one whose preemptions
+        stand where an actor waits for the world is easier to believe: a
+        transfer takes milliseconds, the gap between two operations does not.
+        """
+        node = self.nodes[number]
+        if choice.actor == last:
+            return 0
+        running = [access for other, access in zip(node.choices, node.accesses, strict=True) if other.actor == last]
+        if not running:
+            return 0
+        return _PREEMPTION + (not running[0].waits)
 
 
 def _breaks(events: tuple[Violation, ...], property: str | None) -> bool:
