@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer, writer_of
+from kvlint.analysis.opening import Revival, created_from
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.values import EXCEPTION, STATUS
 from kvlint.analysis.workers import Drop
 from kvlint.analysis.writes import Write
-from kvlint.diagnostics import DeferAbortCleanup, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.diagnostics import DeferAbortCleanup, OpeningStatus, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.semantics.class_body import parameters
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Module
@@ -50,17 +52,33 @@ def sticky_terminal(writer: Writer) -> StickyTerminal | None:
     return StickyTerminal(module.path, node.lineno, node.name, stored, terminals)
 
 
-def wrong_definition(writer: Writer) -> Writer:
+def _overwrites(writer: Writer) -> bool:
+    return any(writer.table.overwritten())
+
+
+def wrong_definition(writer: Writer, is_wrong: Callable[[Writer], bool] = _overwrites) -> Writer:
     """The definition that lets a terminal status be overwritten: a base's where an override only passes on to it."""
     current = writer
     while _calls_super(current.method):
         owner = current.method.owner
         above = owner.lookup(current.name, after=owner)
         base = None if above is None else writer_of(above.owner, above, current.subject)
-        if base is None or not any(base.table.overwritten()):
+        if base is None or not is_wrong(base):
             break
         current = base
     return current
+
+
+def opening_status(revival: Revival) -> OpeningStatus | None:
+    """The edit that lets only opening statuses create a room, in the definition that is wrong."""
+    wrong = wrong_definition(revival.writer, lambda writer: any(created_from(writer, revival.opening)))
+    module = wrong.method.owner.module
+    prefix = spelled(wrong.cls.world, module, wrong.subject.enum)
+    if prefix is None:
+        return None
+    node = wrong.method.node
+    opening = tuple(f"{prefix}.{name}" for name in revival.opening)
+    return OpeningStatus(module.path, node.lineno, node.name, wrong.signature.status, stored_text(wrong), opening)
 
 
 def _calls_super(method: Method) -> bool:

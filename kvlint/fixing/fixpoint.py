@@ -9,9 +9,12 @@ from itertools import groupby
 
 from kvlint.diagnostics import (
     Applicability,
+    AtomicStatus,
     DeferAbortCleanup,
     Finding,
     FixPlan,
+    LockMaking,
+    OpeningStatus,
     RecordFailure,
     SkipGuard,
     StickyTerminal,
@@ -23,8 +26,15 @@ Verify = Callable[[FixPlan, Mapping[str, bytes]], str | None]
 Read = Callable[[str], bytes]
 
 # One kind a round: mending a writer often ends the need for an edit at the places that call it, so a later kind is
-# asked for again, over the mended text, before any of it is applied.
-_ORDER: tuple[type[FixPlan], ...] = (StickyTerminal, RecordFailure, SkipGuard, DeferAbortCleanup)
+# asked for again, over the mended text, before any of it is applied.  Locks come last: they go around what is there.
+_ORDER: tuple[type[FixPlan], ...] = (
+    StickyTerminal,
+    RecordFailure,
+    SkipGuard,
+    DeferAbortCleanup,
+    OpeningStatus,
+    AtomicStatus,
+)
 
 MAX_ROUNDS = 32
 
@@ -154,9 +164,11 @@ def _run_round(texts: _Texts, plans: list[FixPlan], verify: Verify | None, refus
 
 def _position(plan: FixPlan) -> tuple[int, int]:
     match plan:
-        case StickyTerminal() | RecordFailure():
+        case StickyTerminal() | RecordFailure() | OpeningStatus():
             return (plan.line, 0)
-        case SkipGuard() | DeferAbortCleanup():
+        case AtomicStatus(making=LockMaking()):
+            return (0, 0)  # it adds lines above its own, so that nothing may come after it in the same round
+        case SkipGuard() | DeferAbortCleanup() | AtomicStatus():
             return (plan.line, plan.column)
 
 
