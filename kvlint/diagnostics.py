@@ -207,13 +207,13 @@ class LockMaking:
 class AtomicStatus:
     """Make a decision and what is done on it one step for other threads.
 
-    Three edits, each by itself, at the statement or definition that starts at
-    ``line`` and ``column``.  With a ``lock`` its body (a writer's, if
-    ``function`` names it) or the whole statement runs under that lock;
-    ``making`` makes it in the same file first, and alone where ``lock`` is
-    empty.  With ``old``, that text in the statement is replaced by ``new``, a
-    single operation that cannot raise, and ``after`` are the lines that follow
-    the statement then, indented relative to it.
+    One of two edits.  With a ``lock`` the body of the writer that ``function``
+    names, or without a name the statement that starts at ``line`` and
+    ``column``, runs under that lock; ``making`` makes it in the same file, and
+    comes alone where ``lock`` is empty.  With ``old``, that text, which starts
+    at ``line`` and ``column``, is replaced by ``new``, a single operation that
+    cannot raise, and ``after`` are the lines that then follow its statement, a
+    tab standing for a step of indentation.
     """
 
     path: str
@@ -226,7 +226,7 @@ class AtomicStatus:
     new: str = ""
     after: tuple[str, ...] = ()
 
-    TITLE = "decide on a status and store it in one step"
+    TITLE = "leave no gap between a decision on shared state and what is done on it"
     NAME = "atomic-status"
     APPLICABILITY = Applicability.UNSAFE
 

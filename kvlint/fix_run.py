@@ -86,10 +86,10 @@ def _run(
     def read(path: str) -> bytes:
         return base[path] if path in base else read_bytes(path)
 
-    def verify(plan: FixPlan, texts: Mapping[str, bytes]) -> str | None:
+    def verify(plan: FixPlan, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str | None:
         from kvlint.analysis.verification import unintended
 
-        return unintended(plan, base, {**base, **texts}, config)
+        return unintended(plan, {**base, **before}, {**base, **after}, config)
 
     paths = [target.path for target in targets]
     outcome = fix_files(paths, diagnose, unsafe=unsafe, verify=verify, read=read)

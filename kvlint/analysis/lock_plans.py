@@ -12,9 +12,10 @@ from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer
 from kvlint.analysis.places import Place, place_of
 from kvlint.analysis.presence import Act, Use
+from kvlint.analysis.roles import readers_of
 from kvlint.analysis.sharing import Race, shared_modules
 from kvlint.diagnostics import AtomicStatus, LockMaking
-from kvlint.semantics.hierarchy import ClassInfo, Method
+from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of
 from kvlint.semantics.module import inner_blocks
 from kvlint.semantics.world import External
 
@@ -36,9 +37,8 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
     Where the lock is to be made in another file than the writer's, that comes first and by itself.
     """
     writer = step.writer
-    place = writer_place(writer)
     creation = _creation_of(writer)
-    if place is None or creation is None or blocks(place, _terms(writer)) is not None:
+    if creation is None or obstacle(step) is not None:
         return None
     known = _reentrant_lock(writer, creation)
     if known is None and table_lock(writer.cls) is not None:
@@ -54,6 +54,12 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
     if making is not None and maker is not module:
         return AtomicStatus(maker.path, making.line, making.column, making=making)
     return AtomicStatus(module.path, span.line, span.column, lock, writer.method.node.name, making)
+
+
+def obstacle(step: OpenStep) -> ast.AST | None:
+    """What in the writer's body must not run under a lock, since it may wait or take another one."""
+    place = writer_place(step.writer)
+    return None if place is None else blocks(place, _terms(step.writer))
 
 
 def lock_access(outside: Outside) -> AtomicStatus | None:
@@ -140,20 +146,20 @@ def _making(creation: _Creation, name: str) -> LockMaking | None:
 # -- single operations ---------------------------------------------------------
 
 
-def single_operation(race: Race) -> AtomicStatus | None:
+def single_operation(facts: Facts, race: Race) -> AtomicStatus | None:
     """The edit that makes a use of a key one operation that cannot raise, where that keeps the meaning."""
-    use, place = race.use, race.place
-    span = place.module.location(use.statement).span
+    use, module = race.use, race.place.module
     edited = use.statement if use.act is Act.DELETE else use.node
-    rewritten = _rewritten(race) if edited.lineno == edited.end_lineno else None  # type: ignore[attr-defined]
-    old = ast.get_source_segment(place.module.source.text, edited)
+    location = module.location(edited)
+    old = ast.get_source_segment(module.source.text, edited)
+    rewritten = _rewritten(facts, race) if location.span.line == location.span.end_line else None
     if rewritten is None or old is None:
         return None
     new, after = rewritten
-    return AtomicStatus(place.module.path, span.line, span.column, old=old, new=new, after=after)
+    return AtomicStatus(module.path, location.span.line, location.span.column, old=old, new=new, after=after)
 
 
-def _rewritten(race: Race) -> tuple[str, tuple[str, ...]] | None:
+def _rewritten(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
     """The text that replaces the use, and the lines that follow its statement."""
     use = race.use
     alone = isinstance(use.statement, ast.Expr) and use.statement.value is use.node
@@ -166,8 +172,47 @@ def _rewritten(race: Race) -> tuple[str, tuple[str, ...]] | None:
             return f"{ast.unparse(owner)}.pop({ast.unparse(key)}, None)", ()
         case ast.Subscript(), ast.Assign(targets=[ast.Name(id=name)], value=value) if value is use.node:
             return _read_once(race, name)
+        case _ if use.act in {Act.SUBSCRIPT, Act.CALL}:
+            return _compared(facts, race)
         case _:
             return None
+
+
+def _is_plain_reader(facts: Facts, race: Race) -> bool:
+    """Whether the reader does no more than look the status up, in every class that the call may reach."""
+    owner = race.use.owner
+    assert isinstance(owner, ast.Attribute)
+    related = [cls for module in shared_modules(facts) for cls in classes_of(facts.world, module)]
+    return all(
+        any(reader.node is cls.methods[owner.attr] for reader in readers_of(cls))
+        for cls in (*related, *race.cls.family())
+        if owner.attr in cls.methods and cls.is_related(race.cls)
+    )
+
+
+def _compared(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
+    """``k in d and d[k] != M``: a default that gives the answer which the test gives for a key that is gone."""
+    use, seen = race.use, race.use.seen
+    assert seen is not None
+    if use.act is Act.CALL and not _is_plain_reader(facts, race):
+        return None
+    for node in race.place.nodes(ast.BoolOp):
+        assert isinstance(node, ast.BoolOp)
+        if not any(value is seen.test for value in node.values):
+            continue
+        for part in ast.walk(node):
+            match part:
+                case ast.Compare(
+                    left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Attribute() as member]
+                ):
+                    if left is use.node:
+                        # An `or` holds already where the key is gone, an `and` fails.
+                        needed = isinstance(op, ast.NotEq) is isinstance(node.op, ast.And)
+                        default = f", {ast.unparse(member)}" if needed else ""
+                        return f"{seen.table}.get({seen.key}{default})", ()
+                case _:
+                    pass
+    return None
 
 
 def _read_once(race: Race, name: str) -> tuple[str, tuple[str, ...]] | None:

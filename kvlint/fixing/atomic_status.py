@@ -146,17 +146,25 @@ def _inserted(document: Document, index: int, texts: Sequence[str]) -> list[str]
 
 
 def _replaced(document: Document, plan: AtomicStatus) -> list[str]:
+    lines = list(document.lines)
+    index, start = plan.line - 1, plan.column - 1
+    end = start + len(plan.old)
+    if index >= len(lines) or lines[index][start:end] != plan.old:
+        raise EditRefused(document.path, f"{plan.old} does not stand at {plan.line}:{plan.column} any more")
+    lines[index] = lines[index][:start] + plan.new + lines[index][end:]
+    if not plan.after:
+        return lines
     tree = parse(document.path, document.text)
-    statement = _simple_statement(document, tree, plan.line, plan.column)
-    first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
-    text = "".join(document.lines[first:last])
-    if text.count(plan.old) != 1:
-        raise EditRefused(document.path, f"{plan.old} does not stand once at line {plan.line} any more")
-    changed = list(document.lines)
-    changed[first:last] = text.replace(plan.old, plan.new).splitlines(keepends=True)
-    indent, step = indentation(document.lines[first]), first_step(document, tree)
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and node.lineno <= plan.line <= (node.end_lineno or node.lineno)
+    ]
+    if len(around) != 1:
+        raise EditRefused(document.path, f"no assignment stands alone at line {plan.line} any more")
+    indent, step = indentation(document.lines[around[0].lineno - 1]), first_step(document, tree)
     after = [indent + line.replace("\t", step) for line in plan.after]
-    return _inserted(replace(document, lines=tuple(changed)), last, after) if after else changed
+    return _inserted(replace(document, lines=tuple(lines)), around[0].end_lineno or plan.line, after)
 
 
 def _characters(document: Document, line: int, byte_column: int) -> int:

@@ -22,7 +22,7 @@ from kvlint.diagnostics import (
 from kvlint.fixing.refusals import EditRefused, Refusal
 
 Diagnose = Callable[[Mapping[str, bytes]], list[Finding]]
-Verify = Callable[[FixPlan, Mapping[str, bytes]], str | None]
+Verify = Callable[[FixPlan, Mapping[str, bytes], Mapping[str, bytes]], str | None]
 Read = Callable[[str], bytes]
 
 # One kind a round: mending a writer often ends the need for an edit at the places that call it, so a later kind is
@@ -83,7 +83,7 @@ def fix_files(
         targets: the files that may change, as the user named them.
         diagnose: findings over the disk with the given texts (path to bytes) laid over it.
         unsafe: whether plans that need a reader's judgement are applied too.
-        verify: asked after each edit with the plan and the texts; a reason drops that edit.
+        verify: asked after each edit with the plan and the texts before and after it; a reason drops that edit.
         read: the current bytes of a target.
         max_rounds: how many rounds may change something before fixing gives up.
     """
@@ -199,10 +199,10 @@ def _edit_file(texts: _Texts, target: str, plans: list[FixPlan], verify: Verify 
         return False
     titles: list[str] = []
     for plan in _one_per_position(plans):
-        previous = texts.current[target]
+        previous, standing = texts.current[target], texts.changed()
         try:
             texts.current[target] = apply_plan(target, previous, plan)
-            reason = verify(plan, texts.changed()) if verify is not None else None
+            reason = verify(plan, standing, texts.changed()) if verify is not None else None
         except EditRefused as error:
             reason = error.reason
         if reason is None:

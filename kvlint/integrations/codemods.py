@@ -130,4 +130,4 @@ def _verifier(path: str, data: bytes) -> Verify:
     from kvlint.config import load_config
 
     base, config = {path: data}, load_config(path)
-    return lambda plan, texts: unintended(plan, base, {**base, **texts}, config)
+    return lambda plan, before, after: unintended(plan, {**base, **before}, {**base, **after}, config)

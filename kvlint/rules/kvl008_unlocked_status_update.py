@@ -110,7 +110,7 @@ from collections.abc import Iterator
 
 from kvlint.analysis.atomicity import OpenStep, Outside, open_steps, open_stores, outside_accesses
 from kvlint.analysis.facts import Facts
-from kvlint.analysis.lock_plans import lock_access, lock_writer, single_operation
+from kvlint.analysis.lock_plans import lock_access, lock_writer, obstacle, single_operation
 from kvlint.analysis.presence import Act
 from kvlint.analysis.sharing import Race, Removal, races
 from kvlint.analysis.threads import Thread
@@ -140,7 +140,9 @@ def check(facts: Facts) -> Iterator[Finding]:
         yield check.finding(facts.location(write.node), _of_store(write, test, thread, other))
     for race in races(facts):
         removed = Related(facts.location(race.removal.node, race.removal.place.module), "the key is removed here")
-        yield check.finding(facts.location(race.use.node), _of_race(facts, race), (removed,), single_operation(race))
+        yield check.finding(
+            facts.location(race.use.node), _of_race(facts, race), (removed,), single_operation(facts, race)
+        )
 
 
 def _of_writer(facts: Facts, step: OpenStep) -> str:
@@ -171,6 +173,8 @@ def _around(facts: Facts, step: OpenStep) -> Iterator[Related]:
     yield Related(facts.location(step.read, module), "the status is read here")
     yield Related(facts.location(step.store, module), "and stored here")
     yield Related(facts.location(step.rival.node, step.rival.place.module), f"the {step.other} comes in between")
+    if (call := obstacle(step)) is not None:
+        yield Related(facts.location(call, module), "no lock should be held over this: it may wait or take another one")
 
 
 def _of_outside(facts: Facts, outside: Outside) -> str:
