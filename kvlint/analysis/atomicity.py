@@ -17,7 +17,7 @@ from kvlint.analysis.threads import Thread
 from kvlint.analysis.writes import Write, opens_rooms, writes_in
 from kvlint.semantics.hierarchy import ClassInfo
 
-_STORING = frozenset({"pop", "__setitem__", "update"})
+_STORING = frozenset({"setdefault", "pop", "__setitem__", "update"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,10 @@ def _concerning(facts: Facts, writer: Writer) -> list[Write]:
 def _rivals(facts: Facts, writer: Writer) -> tuple[Thread, Thread, Write | Removal] | None:
     """A thread that writes through the writer, another one, and what that one does to the table meanwhile."""
     writes = _concerning(facts, writer)
-    mine = frozenset(thread for write in writes for thread in threads_at(facts, write.place))
     failures = set(writer.subject.enum.failures)
+    # A failure that replaces a failure harms nobody.
+    harmful = [write for write in writes if not write.members or set(write.members) - failures]
+    mine = frozenset(thread for write in harmful for thread in threads_at(facts, write.place))
     writes.sort(key=lambda write: not failures & set(write.members))
     rivals: list[Write | Removal] = [*writes, *removals_of(facts, writer.subject.attribute, writer.cls)]
     found = [

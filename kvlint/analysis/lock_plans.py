@@ -105,12 +105,12 @@ def _creation_of(writer: Writer) -> _Creation | None:
 
 def _reentrant_lock(writer: Writer, creation: _Creation) -> str | None:
     """The attribute of the table's own lock that may be taken twice: the writers', or the one made beside the table."""
-    names = {_made_lock(statement) for statement in creation.method.node.body} - {None}
+    body = creation.method.node.body
     taken = table_lock(writer.cls)
     if taken is not None:
-        return taken if taken in names else None
-    beside = [name for name in _NAMES if name in names]
-    return beside[0] if beside else None
+        return taken if any(_made_lock(statement) == taken for statement in body) else None
+    beside = body[body.index(creation.statement) + 1 :][:1]
+    return _made_lock(beside[0]) if beside else None
 
 
 def _made_lock(statement: ast.stmt) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import libcst as cst
 
@@ -60,8 +61,12 @@ def _body_locked(region: Region, plan: AtomicStatus) -> cst.Module:
     if len(block.body) == index + 1 and _takes(block.body[index], plan.lock):
         raise region.refuse("the fix is there already")
     step = block.indent if block.indent is not None else region.module.default_indent
-    inner = block.with_changes(body=block.body[index:], indent=step, header=cst.TrailingWhitespace())
-    held = _with(plan.lock, inner)
+    first = block.body[index]
+    assert isinstance(first, cst.SimpleStatementLine | cst.BaseCompoundStatement)
+    blank = list(takewhile(lambda line: line.comment is None, first.leading_lines))
+    rest = [first.with_changes(leading_lines=first.leading_lines[len(blank) :]), *block.body[index + 1 :]]
+    inner = block.with_changes(body=rest, indent=step, header=cst.TrailingWhitespace())
+    held = _with(plan.lock, inner).with_changes(leading_lines=blank)
     return swap(region.module, old, block.with_changes(body=[*block.body[:index], held], footer=()))
 
 

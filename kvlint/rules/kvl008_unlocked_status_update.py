@@ -203,15 +203,9 @@ def _of_race(facts: Facts, race: Race) -> str:
         harm += ", and every later request hangs"
     if use.seen is None:
         return f"{race.table}.remove raises if the abort handler {remover} has removed the same before: {harm}"
-    what = (
-        "its subscript of"
-        if use.act is Act.SUBSCRIPT
-        else "the reader's subscript of"
-        if use.act is Act.CALL
-        else use.act
-    )
+    what = {Act.SUBSCRIPT: "its subscript", Act.CALL: "the reader's subscript"}.get(use.act, f"its `{use.act}`")
     return (
-        f"{race.place.qualified} finds a key in {race.table} (line {_line(use.seen.test)}), and {what} it (line "
+        f"{race.place.qualified} finds a key in {race.table} (line {_line(use.seen.test)}), and {what} of it (line "
         f"{_line(use.node)}) raises if the {race.other} has removed the key in between, in {remover}, since no lock is held over "
         f"both: {harm}"
     )
