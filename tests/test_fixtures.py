@@ -1,8 +1,9 @@
 """Every fixture says on its own lines what kvlint must find there, and nothing else may be found.
 
 A case is a folder: its files are checked together, so that cross-file bases
-are found.  A rule that is off by default is asked for in its own folder only.  ``fixed.py`` is the generated remedy of ``bad.py`` beside it and has
-no findings; the comments it inherits are not expectations.
+are found.  A rule that is off by default is asked for in its own folder only.
+``fixed.py`` is the generated remedy of ``bad.py`` beside it and has no findings;
+the comments it inherits are not expectations.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import libcst as cst
 
 from kvlint.diagnostics import AtomicStatus, LockMaking
 from kvlint.fixing.blocks import Block, Place, as_block, swap
-from kvlint.fixing.document import Document
+from kvlint.fixing.document import Document, split_lines
 from kvlint.fixing.refusals import EditRefused
 from kvlint.fixing.region import Region, close_region, first_step, indentation, open_region, parse
 from kvlint.fixing.writers import after_prologue
@@ -31,10 +31,11 @@ def make_atomic(document: Document, plan: AtomicStatus) -> list[str]:
     lines = _locked(document, plan) if plan.lock else list(document.lines)
     if plan.making is None:
         return lines
+    counted = split_lines("".join(lines))
     # Lines that were put above the statement that makes the table have moved it down.
-    shift = len(lines) - len(document.lines) if plan.lock and plan.line < plan.making.line else 0
+    shift = len(counted) - len(document.lines) if plan.line < plan.making.line else 0
     making = replace(plan.making, line=plan.making.line + shift)
-    return _with_lock(replace(document, lines=tuple(lines)), making)
+    return _with_lock(replace(document, lines=counted), making)
 
 
 def _locked(document: Document, plan: AtomicStatus) -> list[str]:
