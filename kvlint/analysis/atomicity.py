@@ -63,16 +63,16 @@ def open_steps(facts: Facts) -> Iterator[OpenStep]:
             yield OpenStep(writer, read, store, thread, other, rival)
 
 
-def writer_place(writer: Writer) -> Place | None:
+def writer_place(writer: Writer) -> Place:
     """The place of a writer's definition."""
-    return place_of(writer.cls.world, writer.method.owner.module, writer.method.node)
+    place = place_of(writer.cls.world, writer.method.owner.module, writer.method.node)
+    assert place is not None
+    return place
 
 
 def _read_and_store(writer: Writer) -> tuple[ast.AST, ast.AST] | None:
     """The first read and the first store behind it that no lock spans."""
     place = writer_place(writer)
-    if place is None:
-        return None
     held = presence_in(place).held
     reads = [node for node in place.body if _reads(node, writer)]
     stores = [node for node in place.body if _stores(node, writer)]
@@ -166,8 +166,6 @@ def table_lock(cls: ClassInfo) -> str | None:
 def _locks_of(writer: Writer) -> frozenset[str]:
     """The attributes of the object's locks that span all that the writer does to the table."""
     place = writer_place(writer)
-    if place is None:
-        return frozenset()
     held = presence_in(place).held
     touches = [node for node in place.body if _reads(node, writer) or _stores(node, writer)]
     if not touches:

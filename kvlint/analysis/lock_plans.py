@@ -58,8 +58,7 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
 
 def obstacle(step: OpenStep) -> ast.AST | None:
     """What in the writer's body must not run under a lock, since it may wait or take another one."""
-    place = writer_place(step.writer)
-    return None if place is None else blocks(place, _terms(step.writer))
+    return blocks(writer_place(step.writer), _terms(step.writer))
 
 
 def lock_access(outside: Outside) -> AtomicStatus | None:

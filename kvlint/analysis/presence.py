@@ -125,6 +125,8 @@ class _Walker:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
                     self._expression(item.context_expr, here)
+                    if item.optional_vars is not None:
+                        here = _without_names(here, item.optional_vars)
                 taken = frozenset((ast.unparse(item.context_expr), statement) for item in items)
                 end = self.block(body, replace(here, locks=here.locks | taken))
                 return _without_names(replace(end, locks=here.locks), statement)
@@ -297,11 +299,11 @@ def _catches(handler: ast.ExceptHandler) -> bool:
     return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _CATCHES_KEY_ERROR) for kind in kinds)
 
 
-def _without_names(here: _Here, statement: ast.stmt) -> _Here:
-    """``here`` without what was seen under names that ``statement`` binds anew."""
+def _without_names(here: _Here, binding: ast.AST) -> _Here:
+    """``here`` without what was seen under names that ``binding`` binds anew."""
     if not here.seen:
         return here
-    bound = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound = {node.id for node in ast.walk(binding) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     kept = tuple(seen for seen in here.seen if not bound & _names_in(seen))
     return here if len(kept) == len(here.seen) else replace(here, seen=kept)
 

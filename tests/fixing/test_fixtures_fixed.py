@@ -3,8 +3,8 @@
 A folder stands for one rule, and that rule's own fix is tried first: `kvlint fix --select CODE`, with `--unsafe-fixes`
 where the rule's fix is unsafe (KVL003, KVL005, KVL006, KVL008).  Without that a KVL003 would never show its own fix:
 the safe one of KVL002 closes the finding as well.  Then follows a plain `kvlint fix` for what the other rules find in
-the same file, which needs `--unsafe-fixes` only for a lost failure (KVL005), whose fix is always unsafe.  Of the rules that
-are off by default only the folder's own takes part.
+the same file, which needs `--unsafe-fixes` only for a lost failure (KVL005), whose fix is always unsafe.  Of the rules
+that are off by default only the folder's own takes part.
 
 A case of several files has no committed remedy, because its files would be checked together with it.
 """
