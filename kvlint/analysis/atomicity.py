@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
+from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer, own_writers, subject_of, writer_of
 from kvlint.analysis.places import Place, place_of, places_of
@@ -17,6 +19,15 @@ from kvlint.analysis.threads import Thread
 from kvlint.analysis.writes import Write, opens_rooms, writes_in
 from kvlint.semantics.hierarchy import ClassInfo
 
+#: Pairs of threads that are told of first: a worker's status against an abort, a peer's against a lost node.  Whatever
+#: nothing is seen to start counts as the scheduler's and is the weaker evidence.
+_TELLING = (
+    (Thread.WORKER, Thread.LISTENER),
+    (Thread.LISTENER, Thread.BACKGROUND),
+    (Thread.LISTENER, Thread.WORKER),
+    (Thread.BACKGROUND, Thread.LISTENER),
+    (Thread.WORKER, Thread.BACKGROUND),
+)
 _STORING = frozenset({"setdefault", "pop", "__setitem__", "update"})
 
 
@@ -141,13 +152,15 @@ def _rivals(facts: Facts, writer: Writer) -> tuple[Thread, Thread, Write | Remov
     # A failure that replaces a failure harms nobody.
     harmful = [write for write in writes if not write.members or set(write.members) - failures]
     mine = frozenset(thread for write in harmful for thread in threads_at(facts, write.place))
-    writes.sort(key=lambda write: not failures & set(write.members))
-    rivals: list[Write | Removal] = [*writes, *removals_of(facts, writer.subject.attribute, writer.cls)]
-    found = [
-        (*pair, rival) for rival in rivals if (pair := two_threads(mine, threads_at(facts, rival.place))) is not None
-    ]
-    # Whatever nothing is seen to start counts as the scheduler's: the weaker evidence.
-    return next((one for one in found if Thread.SCHEDULER not in one), found[0] if found else None)
+    failing = [write for write in writes if failures & set(write.members)]
+    failing.sort(key=lambda write: write.node not in abort_code(facts.world, write.place.module))
+    others: list[Write | Removal] = [*writes, *removals_of(facts, writer.subject.attribute, writer.cls)]
+    for rivals in (failing, others):
+        for thread, other in (*_TELLING, *product(Thread, Thread)):
+            for rival in rivals if thread in mine and thread != other else ():
+                if other in threads_at(facts, rival.place):
+                    return thread, other, rival
+    return None
 
 
 # -- the lock ------------------------------------------------------------------
