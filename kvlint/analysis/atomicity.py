@@ -13,7 +13,15 @@ from kvlint.analysis.infer import Writer, own_writers, subject_of, writer_of
 from kvlint.analysis.places import Place, place_of, places_of
 from kvlint.analysis.presence import Hold, presence_in
 from kvlint.analysis.roles import readers_of
-from kvlint.analysis.sharing import Removal, removals_of, shared_modules, threads_at, two_threads
+from kvlint.analysis.sharing import (
+    Removal,
+    awaits_between,
+    removals_of,
+    share_a_loop,
+    shared_modules,
+    threads_at,
+    two_threads,
+)
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread
 from kvlint.analysis.writes import Write, opens_rooms, writes_in
@@ -68,7 +76,7 @@ def open_steps(facts: Facts) -> Iterator[OpenStep]:
         step = _read_and_store(writer)
         if step is None or _callers_lock(facts, writer):
             continue
-        rivals = _rivals(facts, writer)
+        rivals = _rivals(facts, writer, awaits_between(writer_place(writer), *step))
         if rivals is not None:
             (read, store), (thread, other, rival) = step, rivals
             yield OpenStep(writer, read, store, thread, other, rival)
@@ -145,20 +153,27 @@ def _concerning(facts: Facts, writer: Writer) -> list[Write]:
     return found
 
 
-def _rivals(facts: Facts, writer: Writer) -> tuple[Thread, Thread, Write | Removal] | None:
-    """A thread that writes through the writer, another one, and what that one does to the table meanwhile."""
+def _rivals(facts: Facts, writer: Writer, gives_way: bool) -> tuple[Thread, Thread, Write | Removal] | None:
+    """A thread that writes through the writer, another one, and what that one does to the table meanwhile.
+
+    Tasks of one event loop are no rivals, unless the writer ``gives_way`` to them.
+    """
     writes = _concerning(facts, writer)
     failures = set(writer.subject.enum.failures)
     # A failure that replaces a failure harms nobody.
     harmful = [write for write in writes if not write.members or set(write.members) - failures]
     mine = frozenset(thread for write in harmful for thread in threads_at(facts, write.place))
+
+    def is_rival(one: Write | Removal) -> bool:
+        return gives_way or not all(share_a_loop(facts, write.place, one.place) for write in harmful)
+
     failing = [write for write in writes if failures & set(write.members)]
     failing.sort(key=lambda write: write.node not in abort_code(facts.world, write.place.module))
     others: list[Write | Removal] = [*writes, *removals_of(facts, writer.subject.attribute, writer.cls)]
     for rivals in (failing, others):
         for thread, other in (*_TELLING, *product(Thread, Thread)):
             for rival in rivals if thread in mine and thread != other else ():
-                if other in threads_at(facts, rival.place):
+                if other in threads_at(facts, rival.place) and is_rival(rival):
                     return thread, other, rival
     return None
 
@@ -200,7 +215,9 @@ def outside_accesses(facts: Facts) -> Iterator[Outside]:
         mine = frozenset(thread for write in _concerning(facts, writer) for thread in threads_at(facts, write.place))
         for node, owner, place, removes in _touches(facts, cls, subject):
             pair = two_threads(mine, threads_at(facts, place))
-            if pair is not None and lock.rpartition(".")[2] not in presence_in(place).names_held(node):
+            if pair is None or share_a_loop(facts, place, place):
+                continue
+            if lock.rpartition(".")[2] not in presence_in(place).names_held(node):
                 yield Outside(node, owner, place, writer, lock, removes, *pair)
 
 
@@ -251,6 +268,8 @@ def open_stores(facts: Facts) -> Iterator[tuple[Write, ast.expr, Thread, Thread]
             continue
         others = [other.place for other in _writes(facts) if other.subject is write.subject]
         others += [removal.place for removal in removals_of(facts, write.subject.attribute, cls)]
+        if not awaits_between(write.place, test.test, write.node):
+            others = [place for place in others if not share_a_loop(facts, write.place, place)]
         pairs = (two_threads(threads_at(facts, write.place), threads_at(facts, place)) for place in others)
         pair = next((pair for pair in pairs if pair is not None), None)
         if pair is not None:

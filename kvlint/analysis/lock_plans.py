@@ -38,7 +38,7 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
     """
     writer = step.writer
     creation = _creation_of(writer)
-    if creation is None or obstacle(step) is not None:
+    if creation is None or obstacle(step) is not None or not _may_hold_locks(creation.owner):
         return None
     known = _reentrant_lock(writer, creation)
     if known is None and table_lock(writer.cls) is not None:
@@ -100,6 +100,11 @@ def _creation_of(writer: Writer) -> _Creation | None:
                 case _:
                     pass
     return None
+
+
+def _may_hold_locks(owner: ClassInfo) -> bool:
+    """Whether objects take another attribute, and are not copied to processes, which no lock survives."""
+    return "__slots__" not in owner.class_values and not owner.module.calls_of("Process")
 
 
 def _reentrant_lock(writer: Writer, creation: _Creation) -> str | None:

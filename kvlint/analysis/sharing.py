@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.facts import Facts, facts_of
-from kvlint.analysis.handlers import threads_by_function
+from kvlint.analysis.handlers import thread_roots, threads_by_function
 from kvlint.analysis.infer import subject_of
 from kvlint.analysis.places import Place, callees, places_of
 from kvlint.analysis.presence import Act, Presence, Use, presence_in
@@ -85,6 +85,31 @@ def threads_at(facts: Facts, place: Place) -> frozenset[Thread]:
     return threads_by_function(facts.world, shared_modules(facts)).get(place.node, frozenset({Thread.SCHEDULER}))
 
 
+def share_a_loop(facts: Facts, one: Place, other: Place) -> bool:
+    """Whether two functions take turns on an event loop: neither comes in between where the other awaits nothing.
+
+    Coroutines do; and so does everything where tasks are all that is started.
+    """
+    return not _has_threads(facts) or all(isinstance(place.method.node, ast.AsyncFunctionDef) for place in (one, other))
+
+
+def _has_threads(facts: Facts) -> bool:
+    key = ("has threads", facts.module)
+    known = facts.world.memo.get(key)
+    if not isinstance(known, bool):
+        modules = shared_modules(facts)
+        roots = [root.place for module in modules for root in thread_roots(facts.world, module)]
+        known = facts.world.memo[key] = any(not isinstance(place.node, ast.AsyncFunctionDef) for place in roots)
+    return known
+
+
+def awaits_between(place: Place, first: ast.AST, last: ast.AST) -> bool:
+    """Whether a function gives way to other tasks between two of its nodes."""
+    start, end = first.lineno, last.lineno  # type: ignore[attr-defined]
+    waits = place.nodes(ast.Await, ast.AsyncWith, ast.AsyncFor)
+    return any(start <= node.lineno <= end for node in waits)  # type: ignore[attr-defined]
+
+
 def removals_of(facts: Facts, table: str, cls: ClassInfo) -> tuple[Removal, ...]:
     """Every removal from ``table`` on objects known to be of ``cls``'s hierarchy; shutting down is none."""
     key = ("shared removals", facts.module, table, cls)
@@ -152,7 +177,9 @@ def _race(facts: Facts, place: Place, use: Use) -> Race | None:
             continue
         pair = two_threads(mine, removal.threads)
         held = {name.rpartition(".")[2] for name, _ in use.seen.locks & use.locks}
-        if pair is not None and not held & removal.presence.names_held(removal.node):
+        if pair is None or held & removal.presence.names_held(removal.node):
+            continue
+        if not share_a_loop(facts, place, removal.place) or awaits_between(place, use.seen.test, use.node):
             return Race(use, place, table, cls, pair[0], removal, pair[1])
     return None
 

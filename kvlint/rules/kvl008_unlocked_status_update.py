@@ -12,7 +12,7 @@ Reports decisions on shared state that another thread can overtake before they a
 In each case no lock is held over both steps while another thread writes or removes. Which function runs on which thread is
 told from what starts threads, takes items and receives messages. Single operations (`get`, `pop` with a default,
 `setdefault`, `discard`) are atomic and not reported, nor is what one thread has to itself, nor a `KeyError` that is
-caught by the function or all its callers.
+caught by the function or all its callers, nor what tasks of one event loop do without an `await` in between.
 
 ## Why is this bad?
 Between the writer's read and its store another thread stores a failure; the store then replaces it, and the abort is lost or
@@ -93,8 +93,9 @@ overrides included, and around every removal and every store past them, in all f
 nothing under the lock can wait or take another lock, as far as the code called there is known: a writer that also sends a
 message has to be changed by hand.
 
-A test and use of another dict is mended where one operation says the same: `d.pop(k, None)`, `s.discard(k)`, and `x = d.get(k)`
-for an `x = d[k]` that comes right behind `if k not in d: return`. Elsewhere it is not clear what should happen to the rest of the
+A test and a use are mended where one operation says the same: `d.pop(k, None)` and `s.discard(k)`; `x = d.get(k)` for an
+`x = d[k]` that comes right behind `if k not in d: return`; and in `k in d and d[k] != M` a `get` with the default that makes
+a key which is gone come out as one that was not there. Elsewhere it is not clear what should happen to the rest of the
 block, and there is no automatic fix.
 
 ## References

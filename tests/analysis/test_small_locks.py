@@ -243,8 +243,8 @@ def test_a_direct_store_of_one_thread(tmp_path: Path) -> None:
         ("if room in self.peers and (chunk == Poll.Failed or self.peers[room] == 1):\n    pass", ["if room"]),
         ("if room not in self.seen:\n    self.seen.add(room)\nself.seen.remove(room)", []),
         ("if room not in self.peers:\n    self.peers[room] = 1\nself.peers[room] += 1", ["self.peers[room] += 1"]),
-        ("try:\n    self.peers[room] if room in self.peers else None\nexcept (ValueError, KeyError):\n    pass", []),
-        ("try:\n    pass\nexcept:\n    raise\nelse:\n    x = self.peers[room] if room in self.peers else 1", ["x = self"]),
+        ("try:\n    self.peers[room] if room in self.peers else 1\nexcept (OSError, KeyError):\n    pass", []),
+        ("try:\n    pass\nexcept:\n    raise\nelse:\n    x = self.peers[room] if room in self.peers else 1", ["x"]),
     ],
 )  # fmt: skip
 def test_tests_and_uses(tmp_path: Path, body: str, reported: list[str]) -> None:
@@ -349,6 +349,78 @@ def test_a_neighbour_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "unrelated.py").write_text("from conn import Manager\n")
     (finding,) = writers(tmp_path, WRITER)
     assert finding.code == "KVL008"
+
+
+# -- tasks ---------------------------------------------------------------------
+
+
+TASKS = """
+import asyncio
+
+
+class Manager:
+    def __init__(self):
+        self.polls = {}
+        self.peers = {}
+        self.chunks = asyncio.Queue()
+        asyncio.create_task(self.work())
+        asyncio.create_task(self.listen())
+
+    def put(self, room, poll: Poll):
+        if self.polls.get(room) not in (Poll.Failed, Poll.Success):
+            self.polls[room] = poll
+
+    async def work(self):
+        while True:
+            chunk = await self.chunks.get()
+            if chunk.room in self.peers:
+                print(self.peers[chunk.room])
+            if chunk.room in self.peers:
+                await asyncio.sleep(0)
+                print(self.peers[chunk.room].late)
+            if self.polls.get(chunk.room) != Poll.Failed:
+                self.polls[chunk.room] = Poll.Moving
+            self.put(chunk.room, Poll.Success)
+
+    async def listen(self):
+        while True:
+            room = await self.socket.recv()
+            self.put(room, Poll.Failed)
+            self.peers.pop(room, None)
+
+    def clear(self, room):
+        self.polls.pop(room, None)
+"""
+
+
+def test_tasks_of_one_loop_take_turns(tmp_path: Path) -> None:
+    assert lines(tmp_path, found(tmp_path, TASKS, config=Config(select=("KVL008",)))) == [
+        "print(self.peers[chunk.room].late)"
+    ]
+    late = TASKS.replace("def put", "async def put").replace(
+        "            self.polls[room]", "            await asyncio.sleep(0)\n            self.polls[room]"
+    )
+    reported = lines(
+        tmp_path, found(tmp_path, late.replace("self.put(", "await self.put("), config=Config(select=("KVL008",)))
+    )
+    assert "async def put(self, room, poll: Poll):" in reported
+    locked = (
+        TASKS.replace("self.peers = {}", "self.lock = threading.RLock()")
+        .replace("if self.polls.get(room) not", "with self.lock:\n          if self.polls.get(room) not")
+        .replace("            self.polls[room] = poll", "              self.polls[room] = poll")
+    )
+    assert "self.polls.pop(room, None)" not in lines(
+        tmp_path, found(tmp_path, locked, config=Config(select=("KVL008",)))
+    )
+
+
+def test_objects_that_no_lock_goes_into(tmp_path: Path) -> None:
+    maker = MAKER.replace("        self.lock = threading.RLock()\n", "")
+    (finding,) = writers(tmp_path, WRITER, "\n    __slots__ = ('polls',)\n" + maker)
+    assert finding.plan is None
+    forked = maker.replace("threading.Thread(target=self.work)", "multiprocessing.Process(target=self.work)")
+    (finding,) = writers(tmp_path, WRITER, forked)
+    assert finding.plan is None
 
 
 # -- opening statuses ----------------------------------------------------------
