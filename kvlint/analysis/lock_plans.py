@@ -169,17 +169,22 @@ def _rewritten(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
     alone = isinstance(use.statement, ast.Expr) and use.statement.value is use.node
     match use.node, use.statement:
         case ast.Call(func=func, args=[key]), _ if use.act is Act.POP and alone:
-            return f"{ast.unparse(func)}({ast.unparse(key)}, None)", ()
+            return f"{_text(race, func)}({_text(race, key)}, None)", ()
         case ast.Call(func=ast.Attribute(value=owner), args=[key]), _ if use.act is Act.REMOVE and alone:
-            return (f"{ast.unparse(owner)}.discard({ast.unparse(key)})", ()) if _is_set(race) else None
+            return (f"{_text(race, owner)}.discard({_text(race, key)})", ()) if _is_set(race) else None
         case ast.Subscript(value=owner, slice=key), ast.Delete(targets=[target]) if target is use.node:
-            return f"{ast.unparse(owner)}.pop({ast.unparse(key)}, None)", ()
+            return f"{_text(race, owner)}.pop({_text(race, key)}, None)", ()
         case ast.Subscript(), ast.Assign(targets=[ast.Name(id=name)], value=value) if value is use.node:
             return _read_once(race, name)
         case _ if use.act in {Act.SUBSCRIPT, Act.CALL}:
             return _compared(facts, race)
         case _:
             return None
+
+
+def _text(race: Race, node: ast.expr) -> str:
+    """An expression as it stands in the file, quotes and all."""
+    return ast.get_source_segment(race.place.module.source.text, node) or ast.unparse(node)
 
 
 def _is_plain_reader(facts: Facts, race: Race) -> bool:
@@ -212,8 +217,7 @@ def _compared(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
                     if left is use.node:
                         # An `or` holds already where the key is gone, an `and` fails.
                         needed = isinstance(op, ast.NotEq) is isinstance(node.op, ast.And)
-                        default = f", {ast.unparse(member)}" if needed else ""
-                        return f"{seen.table}.get({seen.key}{default})", ()
+                        return _get(race, member if needed else None), ()
                 case _:
                     pass
     return None
@@ -234,9 +238,18 @@ def _read_once(race: Race, name: str) -> tuple[str, tuple[str, ...]] | None:
     leave = guard.body[-1]
     if len(guard.body) != 1 or not isinstance(leave, ast.Return | ast.Continue | ast.Break):
         return None
-    assert isinstance(use.node, ast.Subscript)
-    owner, key = ast.unparse(use.node.value), ast.unparse(use.node.slice)
-    return f"{owner}.get({key})", (f"if {name} is None:", f"\t{ast.unparse(leave)}")
+    return _get(race, None), (f"if {name} is None:", f"\t{ast.unparse(leave)}")
+
+
+def _get(race: Race, default: ast.expr | None) -> str:
+    """``table.get(key)`` for a subscript of the table or a call of its reader."""
+    tail = "" if default is None else f", {_text(race, default)}"
+    match race.use.node, race.use.owner:
+        case ast.Call(args=[key, *_]), ast.Attribute(value=owner):
+            return f"{_text(race, owner)}.{race.table}.get({_text(race, key)}{tail})"
+        case node, owner:
+            assert isinstance(node, ast.Subscript)
+            return f"{_text(race, owner)}.get({_text(race, node.slice)}{tail})"
 
 
 def _follows(place: Place, guard: ast.If, use: Use) -> bool:

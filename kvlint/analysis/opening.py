@@ -11,12 +11,14 @@ from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer
 from kvlint.analysis.places import places_of
+from kvlint.analysis.plans import spelled, stored_text, wrong_definition
 from kvlint.analysis.roles import opening_members
 from kvlint.analysis.sharing import Removal, removals_of, shared_modules, threads_at
 from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT
 from kvlint.analysis.writes import Write, writes_in
+from kvlint.diagnostics import OpeningStatus
 from kvlint.semantics.module import Module
 
 
@@ -52,6 +54,18 @@ def created_from(writer: Writer, opening: tuple[str, ...]) -> Iterator[str]:
     for name in writer.subject.enum.members:
         if name not in opening and writer.table.changes(ABSENT, name):
             yield name
+
+
+def opening_status(revival: Revival) -> OpeningStatus | None:
+    """The edit that lets only opening statuses create a room, in the definition that is wrong."""
+    wrong = wrong_definition(revival.writer, lambda writer: any(created_from(writer, revival.opening)))
+    module = wrong.method.owner.module
+    prefix = spelled(wrong.cls.world, module, wrong.subject.enum)
+    if prefix is None:
+        return None
+    node = wrong.method.node
+    opening = tuple(f"{prefix}.{name}" for name in revival.opening)
+    return OpeningStatus(module.path, node.lineno, node.name, wrong.signature.status, stored_text(wrong), opening)
 
 
 def opening_of(facts: Facts, subject: Subject) -> tuple[str, ...]:

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer, writer_of
-from kvlint.analysis.opening import Revival, created_from
 from kvlint.analysis.places import Place
 from kvlint.analysis.removals import RemovalSite, Verdict
 from kvlint.analysis.subject import StatusEnum, Subject
 from kvlint.analysis.values import EXCEPTION, STATUS
 from kvlint.analysis.workers import Drop
 from kvlint.analysis.writes import Write
-from kvlint.diagnostics import DeferAbortCleanup, OpeningStatus, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.diagnostics import DeferAbortCleanup, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.semantics.class_body import parameters
 from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.module import Module
@@ -67,18 +66,6 @@ def wrong_definition(writer: Writer, is_wrong: Callable[[Writer], bool] = _overw
             break
         current = base
     return current
-
-
-def opening_status(revival: Revival) -> OpeningStatus | None:
-    """The edit that lets only opening statuses create a room, in the definition that is wrong."""
-    wrong = wrong_definition(revival.writer, lambda writer: any(created_from(writer, revival.opening)))
-    module = wrong.method.owner.module
-    prefix = spelled(wrong.cls.world, module, wrong.subject.enum)
-    if prefix is None:
-        return None
-    node = wrong.method.node
-    opening = tuple(f"{prefix}.{name}" for name in revival.opening)
-    return OpeningStatus(module.path, node.lineno, node.name, wrong.signature.status, stored_text(wrong), opening)
 
 
 def _calls_super(method: Method) -> bool:

@@ -106,12 +106,14 @@ a base's rather than each override's. A failure written before its room exists i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kvlint.analysis.facts import Facts
-from kvlint.analysis.opening import Revival, revivals
-from kvlint.analysis.plans import opening_status
 from kvlint.diagnostics import Finding, OpeningStatus, Related, Severity
 from kvlint.registry import rule
+
+if TYPE_CHECKING:
+    from kvlint.analysis.opening import Revival
 
 
 @rule(
@@ -124,6 +126,9 @@ from kvlint.registry import rule
 )
 def check(facts: Facts) -> Iterator[Finding]:
     """Report each writer defined in the module by the statuses from which it creates a room."""
+    # Imported here: most runs leave this rule off and must not pay for it.
+    from kvlint.analysis.opening import opening_status, revivals
+
     for revival in revivals(facts):
         yield check.finding(
             facts.location(revival.writer.method.node),

@@ -108,16 +108,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kvlint.analysis.atomicity import OpenStep, Outside, open_steps, open_stores, outside_accesses
 from kvlint.analysis.facts import Facts
-from kvlint.analysis.lock_plans import lock_access, lock_writer, obstacle, single_operation
-from kvlint.analysis.presence import Act
-from kvlint.analysis.sharing import Race, Removal, races
 from kvlint.analysis.threads import Thread
 from kvlint.analysis.writes import Write
 from kvlint.diagnostics import AtomicStatus, Finding, Related, Severity
 from kvlint.registry import rule
+
+if TYPE_CHECKING:
+    from kvlint.analysis.atomicity import OpenStep, Outside
+    from kvlint.analysis.sharing import Race
 
 
 @rule(
@@ -130,6 +131,11 @@ from kvlint.registry import rule
 )
 def check(facts: Facts) -> Iterator[Finding]:
     """Report each window in the module between a decision and what is done on it."""
+    # Imported here: most runs leave this rule off and must not pay for it.
+    from kvlint.analysis.atomicity import open_steps, open_stores, outside_accesses
+    from kvlint.analysis.lock_plans import lock_access, lock_writer, single_operation
+    from kvlint.analysis.sharing import races
+
     for step in open_steps(facts):
         plan = lock_writer(facts, step)
         yield check.finding(
@@ -149,7 +155,7 @@ def check(facts: Facts) -> Iterator[Finding]:
 def _of_writer(facts: Facts, step: OpenStep) -> str:
     writer, rival = step.writer, step.rival
     where = f"{rival.place.qualified}, {facts.cited(rival.node, rival.place.module)}"
-    if isinstance(rival, Removal):
+    if not isinstance(rival, Write):
         event, harm = "remove the room", "the store brings it back, or a subscript raises KeyError"
     elif set(rival.members) & set(writer.subject.enum.failures):
         event, harm = (
@@ -170,6 +176,8 @@ def _failure(write: Write) -> str:
 
 
 def _around(facts: Facts, step: OpenStep) -> Iterator[Related]:
+    from kvlint.analysis.lock_plans import obstacle
+
     module = step.writer.method.owner.module
     yield Related(facts.location(step.read, module), "the status is read here")
     yield Related(facts.location(step.store, module), "and stored here")
@@ -197,6 +205,8 @@ def _of_store(write: Write, test: ast.expr, thread: Thread, other: Thread) -> st
 
 
 def _of_race(facts: Facts, race: Race) -> str:
+    from kvlint.analysis.presence import Act
+
     use, removal = race.use, race.removal
     remover = f"{removal.place.qualified} ({facts.cited(removal.node, removal.place.module)})"
     harm = f"the exception ends the {race.thread}"
