@@ -1,7 +1,7 @@
 """# unlocked-status-update (KVL008)
 
 ## What it does
-Reports decisions on shared state that another thread can overtake before they are acted on:
+Reports decisions on shared state that another thread can overtake before they are acted on. These are:
 
 * a status writer, or code that stores a status past it, that reads the status table and then stores into it;
 * a removal from the status table, or a store past the writer, without the lock that the writer takes;
