@@ -244,12 +244,12 @@ def _read_once(race: Race, name: str) -> tuple[str, tuple[str, ...]] | None:
 def _get(race: Race, default: ast.expr | None) -> str:
     """``table.get(key)`` for a subscript of the table or a call of its reader."""
     tail = "" if default is None else f", {_text(race, default)}"
-    match race.use.node, race.use.owner:
-        case ast.Call(args=[key, *_]), ast.Attribute(value=owner):
-            return f"{_text(race, owner)}.{race.table}.get({_text(race, key)}{tail})"
-        case node, owner:
-            assert isinstance(node, ast.Subscript)
-            return f"{_text(race, owner)}.get({_text(race, node.slice)}{tail})"
+    node, owner = race.use.node, race.use.owner
+    if isinstance(node, ast.Call):
+        assert isinstance(owner, ast.Attribute)
+        return f"{_text(race, owner.value)}.{race.table}.get({_text(race, node.args[0])}{tail})"
+    assert isinstance(node, ast.Subscript)
+    return f"{_text(race, owner)}.get({_text(race, node.slice)}{tail})"
 
 
 def _follows(place: Place, guard: ast.If, use: Use) -> bool:

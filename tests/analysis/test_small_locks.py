@@ -462,17 +462,22 @@ def test_an_enum_that_the_writer_cannot_spell(tmp_path: Path) -> None:
         HEAD + "class Base:\n    def __init__(self):\n        self.polls = {}\n\n"
         "    def clear(self, room):\n        self.polls.pop(room, None)\n"
         "\n    def first(self):\n        self.polls[0] = Poll.Opening\n"
+        "\n\nclass Opener:\n    def __init__(self, manager):\n        manager.put(1, Poll.Opening)\n"
     )
     source = """
 class Manager(Base):
     def put(self, room, status):
         if room not in self.polls or self.polls[room] > 0:
             self.polls[room] = status
-
-
-class Sender:
-    def __init__(self, manager: Manager):
-        manager.put(1, base.Poll.Opening)
 """
-    findings = found(tmp_path, source, head="import base\nfrom base import Base\n")
-    assert [finding.code for finding in findings] == ["KVL006"]
+    (finding,) = found(tmp_path, source, head="from base import Base\n")
+    assert (finding.code, finding.plan) == ("KVL006", None)
+
+
+def test_a_store_after_giving_way(tmp_path: Path) -> None:
+    late = TASKS.replace(
+        "                self.polls[chunk.room] = Poll.Moving",
+        "                await asyncio.sleep(0)\n                self.polls[chunk.room] = Poll.Moving",
+    )
+    reported = lines(tmp_path, found(tmp_path, late, config=Config(select=("KVL008",))))
+    assert "self.polls[chunk.room] = Poll.Moving" in reported
