@@ -342,6 +342,10 @@ class PriorityQueue(Queue):
 class Waiting(_Primitive):
     """Sleeps and polls: whoever has found nothing to do goes on when something it read has changed."""
 
+    def __init__(self, control: Control, label: str) -> None:
+        super().__init__(control, label)
+        self.resource.uses.waits_for_anything = True
+
     def content(self) -> Hashable:
         return None
 
