@@ -33,11 +33,8 @@ class Holder(Protocol):
         """What is held, as a key."""
 
 
-class Readable(Protocol):
-    """A container that can be looked at without a stop."""
-
-    def entry(self, key: Hashable) -> Any:
-        """What is held under ``key``."""
+#: Something that was read: how to read it again without a stop, and what came of it.
+Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class Strategy(Protocol):
@@ -53,7 +50,7 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -70,9 +67,10 @@ class Actor:
         self.doing: Operation | None = None
         self.outcome = 0
         self.paused = False
+        self.is_quiet = False
         self.finished = False
         self.died: BaseException | None = None
-        self.reads: dict[tuple[int, Hashable], tuple[Readable, Any]] = {}
+        self.reads: list[Read] = []
         self.stops = 0
         self.held: list[int] = []
 
@@ -111,6 +109,7 @@ class Control:
         self._histories: list[int] = []
         self._cursor = 0
         self._stale: list[Holder] = []
+        self._own: dict[int, Holder] = {}
         self._shared: list[Resource] = []
         self._born: dict[Hashable, int] = {}
         self._guards: dict[int, frozenset[int]] = {}
@@ -157,10 +156,10 @@ class Control:
         if self.current is not None:
             self.current.held.append(lock)
 
-    def holds_no_more(self, lock: int) -> None:
-        """The actor that runs has given a lock back."""
-        if self.current is not None and lock in self.current.held:
-            self.current.held.remove(lock)
+    def holds_no_more(self, lock: int, holder: int) -> None:
+        """A lock that actor ``holder`` had taken was given back, by it or another."""
+        if 0 <= holder < len(self.actors) and lock in self.actors[holder].held:
+            self.actors[holder].held.remove(lock)
 
     # What controlled objects call.
 
@@ -189,6 +188,8 @@ class Control:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
+            # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
+            actor.is_quiet = uses.shared
             return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
@@ -219,6 +220,10 @@ class Control:
             actor.paused = False
             return
         if not actor.paused:
+            if actor.is_quiet:
+                actor.is_quiet = False
+                came = self.identities.frozen(observed, actor.history)
+                actor.history = self.identities.number((actor.history, came))
             return
         actor.paused = False
         self.steps += 1
@@ -247,6 +252,8 @@ class Control:
     def changed(self, holder: Holder) -> None:
         """The content of ``holder`` may have changed; its number is computed when it is next asked for."""
         resource = holder.resource
+        if not resource.uses.shared:
+            self._own[resource.identity] = holder
         if self._gathering or self._cursor < len(self._script):
             if not resource.stale:
                 resource.stale = True
@@ -268,11 +275,18 @@ class Control:
         return None if self.current is None else self.current.history
 
     def forget(self, key: Hashable) -> None:
-        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began."""
+        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began.
+
+        It still depends on what nobody else uses, which is no part of a state but by the history of its user.
+        """
         actor = self.current
-        if actor is not None:
-            actor.history = 0 if key is None else self.identities.number(("anew", key))
-            actor.reads = {}
+        if actor is None:
+            return
+        own = tuple(
+            [(identity, self.content_of(holder)) for identity, holder in self._own.items() if _is_own(holder, actor)]
+        )
+        actor.history = 0 if key is None and not own else self.identities.number(("anew", key, own))
+        actor.reads = []
 
     def violated(self, property: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
@@ -356,6 +370,10 @@ class Control:
         self._born = {}
         self.identities.begin()
         self.events = []
+        if self.grown:
+            # Actors now come to other first operations, and are back where they began at those.
+            for actor in self.actors:
+                actor.head = None
         self.grown = False
         self.steps = 0
         self._stopping = False
@@ -363,6 +381,7 @@ class Control:
         self._strategy = strategy
         self._script, self._histories, self._cursor = strategy.script, strategy.histories, 0
         self._stale.clear()
+        self._own.clear()
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
@@ -459,3 +478,8 @@ class Control:
                 place=self.place(sys._getframe(2)),
             )
         )
+
+
+def _is_own(holder: Holder, actor: Actor) -> bool:
+    uses = holder.resource.uses
+    return not uses.shared and uses.actors == actor.bit
