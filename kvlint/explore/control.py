@@ -97,6 +97,8 @@ class Control:
         self.recording: list[Step] | None = None
         self.place: Callable[[Any], Place | None] = lambda frame: None
         self.grown = False
+        #: What the program does that no schedule shows, in words: then nothing can be said to hold.
+        self.limits: set[str] = set()
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -393,7 +395,6 @@ class Control:
         for actor in self.actors:
             self._give(actor, None)
         self._gathering = False
-        self.events = []
 
     def _give(self, actor: Actor, choice: Choice | None) -> None:
         actor.outcome = 0 if choice is None else choice.outcome

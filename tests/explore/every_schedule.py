@@ -65,6 +65,8 @@ class EverySchedule:
             return None
         if self._frames:
             self._frames[-1].events = tuple(control.events)
+        else:
+            self._initial = tuple(control.events)
         choices, _ = control.choices()
         if not choices:
             self._note(tuple(self.final(control)))
@@ -81,7 +83,7 @@ class EverySchedule:
         assert self.schedules <= self.most_schedules
         broken: set[str] = set()
         preemptions = 0
-        for found, price in [*((frame.events, frame.preempts[frame.position]) for frame in self._frames), (final, False)]:
+        for found, price in [(self._initial, False), *((frame.events, frame.preempts[frame.position]) for frame in self._frames), (final, False)]:
             preemptions += price
             for violation in found:
                 self.violations.add(violation)
