@@ -317,14 +317,21 @@ def _read(plain: type, name: str, kind: str, keyed: bool) -> Any:
             return method(self, *arguments)
         key = arguments[0] if keyed else WHOLE
         control.before(resource, kind, key, False)
-        actor.reads[(self.identity, key)] = (self, self.entry(key))
         try:
             result = method(self, *arguments)
         except Exception as problem:
+            actor.reads.append((self.entry, (key,), self.entry(key)))
             control.after(problem)
             raise
-        # What is made of all of a container is known by what the container holds.
-        control.after(result if keyed or type(result) in PLAIN or type(result) is bool else control.content_of(self))
+        # A poll is told by what it observed: two that observed the same wait for the same.
+        if keyed or type(result) in PLAIN or type(result) is bool:
+            actor.reads.append((method, (self, *arguments), result))
+            control.after(result)
+        else:
+            # What is made of all of a container is known by what the container holds.
+            content = control.content_of(self)
+            actor.reads.append((control.content_of, (self,), content))
+            control.after(content)
         return result
 
     read.__name__ = name

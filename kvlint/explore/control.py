@@ -33,11 +33,8 @@ class Holder(Protocol):
         """What is held, as a key."""
 
 
-class Readable(Protocol):
-    """A container that can be looked at without a stop."""
-
-    def entry(self, key: Hashable) -> Any:
-        """What is held under ``key``."""
+#: Something that was read: how to read it again without a stop, and what came of it.
+Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class Strategy(Protocol):
@@ -53,7 +50,7 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -70,9 +67,10 @@ class Actor:
         self.doing: Operation | None = None
         self.outcome = 0
         self.paused = False
+        self.is_quiet = False
         self.finished = False
         self.died: BaseException | None = None
-        self.reads: dict[tuple[int, Hashable], tuple[Readable, Any]] = {}
+        self.reads: list[Read] = []
         self.stops = 0
         self.held: list[int] = []
 
@@ -96,9 +94,10 @@ class Control:
         self.current: Actor | None = None
         self.resources: list[Resource] = []
         self.events: list[Violation] = []
-        self.limits: set[str] = set()
         self.record: Callable[[Actor, Operation, Any], None] | None = None
         self.grown = False
+        #: What the program does that no schedule shows, in words: then nothing can be said to hold.
+        self.limits: set[str] = set()
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -165,10 +164,10 @@ class Control:
         if self.current is not None:
             self.current.held.append(lock)
 
-    def holds_no_more(self, lock: int) -> None:
-        """The actor that runs has given a lock back."""
-        if self.current is not None and lock in self.current.held:
-            self.current.held.remove(lock)
+    def holds_no_more(self, lock: int, holder: int) -> None:
+        """A lock that actor ``holder`` had taken was given back, by it or another."""
+        if 0 <= holder < len(self.actors) and lock in self.actors[holder].held:
+            self.actors[holder].held.remove(lock)
 
     # What controlled objects call.
 
@@ -197,6 +196,8 @@ class Control:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
+            # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
+            actor.is_quiet = uses.shared
             return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
@@ -227,6 +228,10 @@ class Control:
             actor.paused = False
             return
         if not actor.paused:
+            if actor.is_quiet:
+                actor.is_quiet = False
+                came = self.identities.frozen(observed, actor.history)
+                actor.history = self.identities.number((actor.history, came))
             return
         actor.paused = False
         self.steps += 1
@@ -284,11 +289,18 @@ class Control:
         return None if self.current is None else self.current.history
 
     def forget(self, key: Hashable) -> None:
-        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began."""
+        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began.
+
+        It still depends on what nobody else uses, which is no part of a state but by the history of its user.
+        """
         actor = self.current
-        if actor is not None:
-            actor.history = 0 if key is None else self.identities.number(("anew", key))
-            actor.reads = {}
+        if actor is None:
+            return
+        own = tuple(
+            [(holder.resource.identity, self.content_of(holder)) for holder in self.touched if _is_own(holder, actor)]
+        )
+        actor.history = 0 if key is None and not own else self.identities.number(("anew", key, own))
+        actor.reads = []
 
     def violated(self, property: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
@@ -372,6 +384,10 @@ class Control:
         self._born = {}
         self.identities.begin()
         self.events = []
+        if self.grown:
+            # Actors now come to other first operations, and are back where they began at those.
+            for actor in self.actors:
+                actor.head = None
         self.grown = False
         self.steps = 0
         self._stopping = False
@@ -379,6 +395,9 @@ class Control:
         self._strategy = strategy
         self._script, self._histories, self._cursor = strategy.script, strategy.histories, 0
         self._stale.clear()
+        for holder in self.touched:
+            holder.resource.touched = False
+        self.touched.clear()
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
@@ -390,7 +409,6 @@ class Control:
         for actor in self.actors:
             self._give(actor, None)
         self._gathering = False
-        self.events = []
 
     def _give(self, actor: Actor, choice: Choice | None) -> None:
         actor.outcome = 0 if choice is None else choice.outcome
@@ -461,3 +479,8 @@ class Control:
         if actor.stops > _MOST_STOPS:
             self.switching.switch(actor.number, STARTER)
         raise Stopped
+
+
+def _is_own(holder: Holder, actor: Actor) -> bool:
+    uses = holder.resource.uses
+    return not uses.shared and uses.actors == actor.bit

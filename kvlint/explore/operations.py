@@ -26,6 +26,10 @@ class Uses:
     same lock held (``exposed``): taking the lock is then the operation that
     counts.  Whatever is found to be so in the middle of a search starts the
     search again.
+
+    ``waits_for_anything`` where whoever waits to do the operation may be let go
+    on by any step of any actor; everywhere else by operations on the same
+    resource alone.
     """
 
     label: str
@@ -33,6 +37,7 @@ class Uses:
     writers: int = 0
     shared: bool = False
     exposed: bool = False
+    waits_for_anything: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -76,7 +76,8 @@ class Lock(_Primitive):
         if taken:
             self.holder = asker
             self.depth += 1
-            self.control.holds(self.identity)
+            if self.depth == 1:
+                self.control.holds(self.identity)
             self.renewed()
         elif waits and self.control.current is None:
             raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
@@ -91,8 +92,8 @@ class Lock(_Primitive):
             raise problem
         self.depth -= 1
         if not self.depth:
+            self.control.holds_no_more(self.identity, self.holder)
             self.holder = _FREE
-            self.control.holds_no_more(self.identity)
         self.renewed()
         self.control.after(None)
 
@@ -236,7 +237,7 @@ class Event(_Primitive):
         self.control.before(self.resource, "is_set", WHOLE, False)
         actor = self.control.current
         if actor is not None:
-            actor.reads[(self.identity, WHOLE)] = (self, self.control.content_of(self))
+            actor.reads.append((self.content, (), self._set))
         self.control.after(self._set)
         return self._set
 
@@ -343,6 +344,10 @@ class PriorityQueue(Queue):
 class Waiting(_Primitive):
     """Sleeps and polls: whoever has found nothing to do goes on when something it read has changed."""
 
+    def __init__(self, control: Control, label: str) -> None:
+        super().__init__(control, label)
+        self.resource.uses.waits_for_anything = True
+
     def content(self) -> Hashable:
         return None
 
@@ -351,13 +356,13 @@ class Waiting(_Primitive):
         actor = self.control.current
         if actor is None:
             return
-        reads = list(actor.reads.items())
+        reads = actor.reads
 
         def ready() -> bool:
-            return any(_differ(source.entry(key), seen) for (_, key), (source, seen) in reads)
+            return any(_differ(read(*arguments), seen) for read, arguments, seen in reads)
 
         self.control.before(self.resource, "await change", WHOLE, False, ready)
-        actor.reads = {}
+        actor.reads = []
         self.control.after(None)
 
 

@@ -68,6 +68,7 @@ class Program:
         self._opened = opened
         self._waiting = Waiting(control, "scheduler step")
         self._inbox = control.resource("messages")
+        self._inbox.uses.waits_for_anything = True
         self._transfer = control.resource("transfer")
         control.always_stop(self._transfer)
         self.properties = Properties(self, self._adopted.tables)

@@ -17,6 +17,7 @@ _UNKNOWN = -1
 _REPORT_EVERY = 256
 _DEAR = 1 << 60
 _PREEMPTION = 1 << 20
+_OPEN, _DONE = 1, 2
 
 
 @dataclass(slots=True)
@@ -74,6 +75,9 @@ class StateGraph:
         self.nodes = []
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._path: list[int] = []
+        self._initial: tuple[Violation, ...] = ()
+        self._unsupported: set[str] = set()
+        self._circular = False
         self.script: list[Choice] = []
         self.histories: list[int] = []
 
@@ -84,9 +88,17 @@ class StateGraph:
         while not self.reason:
             self._begin()
             if self._all_runs():
+                self.reason = self.reason or self._why_not_all()
                 self.complete = not self.reason
                 break
         self.seconds = time.perf_counter() - began
+
+    def _why_not_all(self) -> str:
+        """What may happen although every state was seen, or ""."""
+        for _ in self._children_first():
+            if self._circular:
+                return "a schedule can go on for ever without an end"
+        return "; ".join(sorted(self._unsupported))
 
     def _all_runs(self) -> bool:
         """False when the set of shared things grew, so that the search has to begin again."""
@@ -140,6 +152,9 @@ class StateGraph:
             if self.reason:
                 return None
             number = self._add(key, control)
+        if not path and not known:
+            self._initial = tuple(control.events)
+            self._unsupported = control.limits
         if path:
             parent = self.nodes[path[-1]]
             parent.children[self._branch] = number
@@ -192,7 +207,9 @@ class StateGraph:
     def schedules(self, property: str | None = None) -> int:
         """The number of schedules, or of those that break ``property``."""
         total = self._paths(None)
-        return total if property is None else total - self._paths(property)
+        if property is None or _breaks(self._initial, property):
+            return total
+        return total - self._paths(property)
 
     def _paths(self, avoided: str | None) -> int:
         """Paths to an end that do not break ``avoided``."""
@@ -210,25 +227,27 @@ class StateGraph:
         return counts[_ROOT] or 0
 
     def _children_first(self) -> Iterator[int]:
-        done = bytearray(len(self.nodes))
+        entered = bytearray(len(self.nodes))
         stack = [(_ROOT, 0)]
+        entered[_ROOT] = _OPEN
         while stack:
             number, position = stack.pop()
-            if done[number]:
-                continue
-            children = [child for child in self.nodes[number].children if child != _UNKNOWN]
-            while position < len(children) and done[children[position]]:
+            children = self.nodes[number].children
+            while position < len(children) and (children[position] == _UNKNOWN or entered[children[position]]):
+                if children[position] != _UNKNOWN and entered[children[position]] == _OPEN:
+                    self._circular = True
                 position += 1
             if position == len(children):
-                done[number] = 1
+                entered[number] = _DONE
                 yield number
                 continue
             stack.append((number, position + 1))
             stack.append((children[position], 0))
+            entered[children[position]] = _OPEN
 
     def violations(self) -> set[Violation]:
         """Everything that some schedule breaks."""
-        found: set[Violation] = set()
+        found = set(self._initial)
         for node in self.nodes:
             found.update(node.final)
             for events in node.events:
@@ -240,6 +259,8 @@ class StateGraph:
 
         A preemption takes the turn from an actor that could have gone on.
         """
+        for violation in filter(wanted, self._initial):
+            return Shortest(violation, [], 0)
         start = (_ROOT, -1)
         came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None] = {start: None}
         cost = {start: 0}
