@@ -133,11 +133,11 @@ class Adopted:
                 holder.put_back(plain)
             elif isinstance(holder, Controlled):
                 _refill(holder, plain)
-        for (found, _), saved, values in zip(self._objects, self._saved, self._values, strict=True):
+        for (found, _), attributes, values in zip(self._objects, self._saved, self._values, strict=True):
             now = vars(found)
             if list(map(id, now.values())) != values:
                 now.clear()
-                now.update(saved)
+                now.update(attributes)
         for attribute in self._attributes:
             attribute.renewed()
 

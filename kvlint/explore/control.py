@@ -40,7 +40,7 @@ Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 class Strategy(Protocol):
     """Decides who goes on."""
 
-    script: Sequence[Choice]
+    script: list[Choice]
     histories: list[int]
 
     def choose(self, control: Control) -> Choice | None:

@@ -130,7 +130,9 @@ class Program:
             make = self.backend.metadata_frames if message.kind is Kind.METADATA else self.backend.abort_frames
             frames = make(message.room)
             if len(frames) != 1:
-                raise Unsupported(f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1")
+                raise Unsupported(
+                    f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1"
+                )
             found[message] = frames[0]
         return found
 
@@ -139,9 +141,7 @@ class Program:
         if not self.scenario.opened:
             return {}
         return {
-            room: open_room(
-                self.backend, room, self.scenario.chunks, [self._messages[Message(Kind.METADATA, room)]]
-            )
+            room: open_room(self.backend, room, self.scenario.chunks, [self._messages[Message(Kind.METADATA, room)]])
             for room in self.scenario.rooms
         }
 

@@ -74,7 +74,9 @@ class Properties:
         elif (old == poll.Failed and new != poll.Failed) or (
             old == poll.Success and new not in (poll.Success, poll.Failed)
         ):
-            self._violated(OVERWRITTEN_TERMINAL, room, f"{self.status_name(old)} is replaced by {self.status_name(new)}")
+            self._violated(
+                OVERWRITTEN_TERMINAL, room, f"{self.status_name(old)} is replaced by {self.status_name(new)}"
+            )
 
     # At the end.
 
@@ -89,7 +91,9 @@ class Properties:
                 reason = f"{type(actor.died).__name__}: {actor.died}"
                 found.append(Violation(THREAD_DEATH, None, f"{actor.name} ends with {reason}"))
             elif actor.pending is not None and actor.pending.kind == "acquire":
-                found.append(Violation(THREAD_DEATH, None, f"{actor.name} waits for {actor.pending.resource.uses.label}"))
+                found.append(
+                    Violation(THREAD_DEATH, None, f"{actor.name} waits for {actor.pending.resource.uses.label}")
+                )
         return found
 
     def _unended(self) -> list[Violation]:

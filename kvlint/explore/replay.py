@@ -130,7 +130,9 @@ class _Recorder:
                 operation=operation.kind,
                 label=label,
                 key="" if operation.key is WHOLE else _words(operation.key),
-                observed=program.properties.status_name(observed) if label == program.status_label else _words(observed),
+                observed=program.properties.status_name(observed)
+                if label == program.status_label
+                else _words(observed),
                 writes=operation.writes,
                 place=_place(sys._getframe(1), program.root),
                 preempts=self._preempts,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from kvlint.explore.control import Control
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Choice, Violation
 
 
@@ -22,7 +22,7 @@ class _Frame:
 class EverySchedule:
     """Depth-first over choices; ``fewest`` is the smallest number of preemptions of a schedule up to the violation."""
 
-    run: Callable[[EverySchedule], None]
+    run: Callable[[Strategy], None]
     final: Callable[[Control], list[Violation]]
     most_schedules: int = 200_000
     most_steps: int = 60
@@ -83,7 +83,11 @@ class EverySchedule:
         assert self.schedules <= self.most_schedules
         broken: set[str] = set()
         preemptions = 0
-        for found, price in [(self._initial, False), *((frame.events, frame.preempts[frame.position]) for frame in self._frames), (final, False)]:
+        for found, price in [
+            (self._initial, False),
+            *((frame.events, frame.preempts[frame.position]) for frame in self._frames),
+            (final, False),
+        ]:
             preemptions += price
             for violation in found:
                 self.violations.add(violation)

@@ -12,7 +12,8 @@ from kvlint.explore.adoption import Adopted
 from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.search.partial_order import PartialOrder
-from kvlint.explore.search.state_graph import Limits, StateGraph
+from kvlint.explore.search.limits import Limits
+from kvlint.explore.search.state_graph import StateGraph
 from kvlint.explore.switching import Greenlets, Switching
 
 from .every_schedule import EverySchedule
@@ -67,7 +68,9 @@ class Model:
                 found.append(Violation(DIED, actor.name, repr(actor.died)))
             elif not actor.finished:
                 assert actor.pending is not None
-                found.append(Violation(DEADLOCK, actor.name, f"{actor.pending.kind} {actor.pending.resource.uses.label}"))
+                found.append(
+                    Violation(DEADLOCK, actor.name, f"{actor.pending.kind} {actor.pending.resource.uses.label}")
+                )
         return found
 
 
@@ -109,9 +112,7 @@ def cached(make: Make) -> tuple[StateGraph, Found]:
     assert graph.complete, graph.reason
     violations = graph.violations()
     counts = {violation.property: graph.schedules(violation.property) for violation in violations}
-    return graph, Found(
-        frozenset(violations), frozenset(model.ends), graph.schedules(), tuple(sorted(counts.items()))
-    )
+    return graph, Found(frozenset(violations), frozenset(model.ends), graph.schedules(), tuple(sorted(counts.items())))
 
 
 def naive(make: Make, most_schedules: int = 200_000) -> tuple[EverySchedule, Found]:

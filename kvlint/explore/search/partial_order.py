@@ -15,11 +15,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kvlint.explore.control import Actor, Control
+from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.operations import WHOLE, Access, Choice, Violation
-from kvlint.explore.search.state_graph import Limits
+from kvlint.explore.search.limits import Limits
 
-Run = Callable[["PartialOrder"], None]
+Run = Callable[[Strategy], None]
 
 
 class _Next(NamedTuple):

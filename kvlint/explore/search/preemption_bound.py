@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from kvlint.explore.control import Control
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.search.limits import Limits
 
@@ -33,7 +33,7 @@ class PreemptionBound:
 
     def __init__(
         self,
-        run: Callable[[PreemptionBound], None],
+        run: Callable[[Strategy], None],
         final: Callable[[Control], list[Violation]],
         limits: Limits,
         bound: int,

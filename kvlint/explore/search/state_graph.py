@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kvlint.explore.control import Control
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Access, Choice, Violation
 from kvlint.explore.search.limits import Limits
 
-Run = Callable[["StateGraph"], None]
+Run = Callable[[Strategy], None]
 _ROOT = 0
 _UNKNOWN = -1
 _REPORT_EVERY = 256
@@ -316,9 +316,7 @@ def _breaks(events: tuple[Violation, ...], property: str | None) -> bool:
     return property is not None and any(event.property == property for event in events)
 
 
-def _way(
-    came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]
-) -> list[Choice]:
+def _way(came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]) -> list[Choice]:
     way = []
     step = came[end]
     while step is not None:
