@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from kvlint.config import Config, ConfigError
 from kvlint.diagnostics import Applicability, Finding, FixPlan, Flow, Location, Related, Severity
+from kvlint.properties import with_properties
 
 if TYPE_CHECKING:
     from kvlint.analysis.facts import Facts
@@ -75,7 +76,7 @@ def rule(
     """
 
     def declare(check: Check) -> Rule:
-        page = (sys.modules[check.__module__].__doc__ or "").strip() + "\n"
+        page = with_properties((sys.modules[check.__module__].__doc__ or "").strip() + "\n", code)
         return Rule(code, name, severity, since, default, fix, page, check)
 
     return declare

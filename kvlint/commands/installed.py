@@ -18,10 +18,7 @@ def files_of(name: str, config: Config) -> Iterator[Target]:
     Raises PathError if it is not installed or has no Python files.
     """
     exclude = Patterns(config.exclude)
-    try:
-        distribution = metadata.distribution(name)
-    except (metadata.PackageNotFoundError, ValueError) as error:
-        raise PathError(f"--installed {name}: no distribution of that name is installed beside kvlint") from error
+    distribution = _distribution(name)
     found = False
     for file in distribution.files or ():
         path = os.path.abspath(str(distribution.locate_file(file)))
@@ -34,6 +31,29 @@ def files_of(name: str, config: Config) -> Iterator[Target]:
             f"--installed {name}: its metadata lists no Python file; if it is installed in editable mode, "
             "give the path of its source instead"
         )
+
+
+def folder_of(name: str, inside: str) -> str:
+    """The folder below which the distribution ``name`` has installed a file ``inside``.
+
+    Raises PathError if it is not installed or lists no such file.
+    """
+    distribution = _distribution(name)
+    for file in distribution.files or ():
+        path = os.path.abspath(str(distribution.locate_file(file)))
+        if path.endswith(os.path.join(os.sep, inside)) and os.path.isfile(path):
+            return _display(path.removesuffix(os.path.join(os.sep, inside)))
+    raise PathError(
+        f"--installed {name}: its metadata lists no {slashed(inside)}; if it is installed in editable mode, "
+        "give the path of its source instead"
+    )
+
+
+def _distribution(name: str) -> metadata.Distribution:
+    try:
+        return metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError) as error:
+        raise PathError(f"--installed {name}: no distribution of that name is installed beside kvlint") from error
 
 
 def _display(path: str) -> str:

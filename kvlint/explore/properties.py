@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING, Any
 from kvlint.explore.containers import ABSENT
 from kvlint.explore.operations import Violation
 from kvlint.explore.primitives import Lock
+from kvlint.properties import (
+    LEAKED_RECORD,
+    LOST_FAILURE,
+    OVERWRITTEN_TERMINAL,
+    PINNED_ROOM,
+    PROPERTIES as PROPERTIES,
+    RESURRECTED_ROOM,
+    STUCK_UNTIL_TIMEOUT,
+    THREAD_DEATH,
+)
 
 if TYPE_CHECKING:
     from kvlint.explore.backend import Sender
     from kvlint.explore.program import Program
-
-PINNED_ROOM = "pinned-room"
-STUCK_UNTIL_TIMEOUT = "stuck-until-timeout"
-OVERWRITTEN_TERMINAL = "overwritten-terminal"
-THREAD_DEATH = "thread-death"
-RESURRECTED_ROOM = "resurrected-room"
-LOST_FAILURE = "lost-failure"
-LEAKED_RECORD = "leaked-record"
-
-PROPERTIES = {
-    PINNED_ROOM: "no dispatched room is left without an end",
-    STUCK_UNTIL_TIMEOUT: "no room waits for a timeout of the scheduler to end it",
-    OVERWRITTEN_TERMINAL: "a stored Failed stays, and a stored Success is not replaced by a status that goes on",
-    THREAD_DEATH: "no exception ends a worker or the listener, and none waits for a lock for ever",
-    RESURRECTED_ROOM: "a cleared room stays away",
-    LOST_FAILURE: "whoever polls Failed finds a reason for the client",
-    LEAKED_RECORD: "nothing is kept of a cleared room",
-}
 
 
 class Properties:

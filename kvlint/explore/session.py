@@ -149,3 +149,52 @@ def explore_embedded(folder: Path, scenarios: Iterable[Scenario] = SCENARIOS[:1]
         verdict=worst(result.verdict for result in results),
         scenarios=results,
     )
+
+
+def run(request: Request, emit: Emit) -> None:
+    """Do what is asked for, and tell it as it happens.
+
+    Raises:
+        LoadError: The tree cannot be loaded.
+        BadToken: The token is none, or of a scenario that there is not.
+    """
+    root = Path(request.root)
+    if request.replay is not None:
+        emit(_replayed(root, request.replay, emit, threads=request.threads))
+        return
+    plan = Plan(
+        scheduler=request.scheduler,
+        limits=Limits(request.seconds, request.states, request.steps),
+        complete=request.complete,
+        bounds=_BOUNDS if request.preemptions is None else tuple(range(request.preemptions + 1)),
+        strategy=request.strategy,
+    )
+    _tell_what_is_loaded(root, emit)
+    for name in request.scenarios:
+        emit(Progress(name))
+
+        def seen(states: int, runs: int, seconds: float, name: str = name) -> None:
+            emit(Progress(name, states, runs, seconds))
+
+        situation = scenario(name)
+        emit(Found(explore_scenario(tree_loader(root, situation), situation, plan, seen, emit.watch)))
+
+
+def _tell_what_is_loaded(root: Path, emit: Emit) -> None:
+    control = Control(Greenlets())
+    backend = load_backend(root, substitutes=substitutes(control, Clock()))
+    emit(Loaded(backend.version, backend.digest, tuple(backend.loaded), tuple(backend.stubbed)))
+
+
+def _replayed(root: Path, text: str, emit: Emit, *, threads: bool) -> Replayed:
+    made = schedule(text)
+    try:
+        situation = scenario(made.scenario)
+    except KeyError:
+        raise BadToken(f"the token is of a scenario that there is not: {made.scenario}") from None
+    switching = Threads() if threads else Greenlets()
+    program = Program(tree_loader(root, situation), situation, switching, scheduler=made.scheduler)
+    emit.watch(lambda: program.control.steps)
+    _tell_what_is_loaded(root, emit)
+    shown, confirmed = again(program, made)
+    return Replayed(shown, confirmed, threads)

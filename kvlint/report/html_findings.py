@@ -10,6 +10,7 @@ from itertools import groupby
 from textwrap import shorten
 
 from kvlint.diagnostics import Applicability, Finding, Flow, Location, Replacement
+from kvlint.properties import SECTION
 from kvlint.registry import Rule, rule_of
 from kvlint.report.excerpts import Line, common_indentation, excerpt
 from kvlint.report.fingerprint import fingerprints_of
@@ -229,7 +230,7 @@ def _sections(code: str, name: str) -> Iterator[tuple[str, tuple[tuple[tuple[boo
     rule = _known(code, name)
     if rule is None:
         return
-    for title in ("What it does", "Why is this bad?", "Fix"):
+    for title in ("What it does", "Why is this bad?", "Fix", SECTION):
         text = rule.page.partition(f"## {title}\n")[2].partition("\n## ")[0].strip()
         paragraphs = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
         pieces = tuple(

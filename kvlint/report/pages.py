@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from kvlint.properties import broken_by
 from kvlint.registry import Rule
 
 _INTRODUCTION = """\
@@ -45,6 +46,7 @@ def as_json(rules: Sequence[Rule]) -> str:
             "default": rule.default,
             "fix": None if rule.fix is None else {"name": rule.fix.NAME, "applicability": rule.fix.APPLICABILITY.value},
             "summary": rule.summary,
+            "properties": list(broken_by(rule.code)),
             "page": rule.page,
         }
         for rule in rules
