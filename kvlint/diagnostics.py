@@ -170,7 +170,68 @@ class RecordFailure:
     APPLICABILITY = Applicability.UNSAFE
 
 
-FixPlan = StickyTerminal | SkipGuard | DeferAbortCleanup | RecordFailure
+@dataclass(frozen=True, slots=True)
+class OpeningStatus:
+    """Make a status writer ignore a write to an absent room unless it is of an ``opening`` status.
+
+    ``status`` is the writer's status parameter; the other fields are as in
+    StickyTerminal.
+    """
+
+    path: str
+    line: int
+    function: str
+    status: str
+    stored: str
+    opening: tuple[str, ...]
+
+    TITLE = "let only opening statuses create a room"
+    NAME = "opening-status"
+    APPLICABILITY = Applicability.UNSAFE
+
+
+@dataclass(frozen=True, slots=True)
+class LockMaking:
+    """Where a lock is made: behind the statement that starts at ``line``, ``column`` and makes what it guards.
+
+    ``imported`` is the import that this takes, None where the file has it.
+    """
+
+    line: int
+    column: int
+    statement: str
+    imported: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicStatus:
+    """Make a decision and what is done on it one step for other threads.
+
+    One of two edits.  With a ``lock`` the body of the writer that ``function``
+    names, or without a name the statement that starts at ``line`` and
+    ``column``, runs under that lock; ``making`` makes it in the same file, and
+    comes alone where ``lock`` is empty.  With ``old``, that text, which starts
+    at ``line`` and ``column``, is replaced by ``new``, a single operation that
+    cannot raise, and ``after`` are the lines that then follow its statement, a
+    tab standing for a step of indentation.
+    """
+
+    path: str
+    line: int
+    column: int
+    lock: str = ""
+    function: str = ""
+    making: LockMaking | None = None
+    old: str = ""
+    new: str = ""
+    after: tuple[str, ...] = ()
+
+    TITLE = "leave no gap between a decision on shared state and what is done on it"
+    NAME = "atomic-status"
+    APPLICABILITY = Applicability.UNSAFE
+
+
+FixPlan = StickyTerminal | SkipGuard | DeferAbortCleanup | RecordFailure | OpeningStatus | AtomicStatus
 
 
 @dataclass(frozen=True, slots=True)

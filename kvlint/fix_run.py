@@ -11,6 +11,7 @@ from kvlint.engine import Diagnose, diagnoser, findings_or_raise
 from kvlint.fixing.fixpoint import Change, fix_files
 from kvlint.fixing.refusals import Refusal, WriteRefused
 from kvlint.fixing.write import write_atomically
+from kvlint.registry import selected_for_fixing
 from kvlint.report.model import Report
 from kvlint.source.discovery import discover
 from kvlint.source.display import DisplayPaths, Target
@@ -50,7 +51,10 @@ def fix_targets(
     warnings: tuple[str, ...] = (),
 ) -> FixRun:
     """As `fix`, for files that were found already; ``warnings`` go into the report."""
-    run = _run(targets, unsafe, diagnoser(targets, config, jobs=jobs), {}, config)
+    wider = selected_for_fixing(config, unsafe=unsafe)
+    run = _run(targets, unsafe, diagnoser(targets, wider, jobs=jobs), {}, config)
+    if wider is not config and (run.report.findings or run.report.suppressed):
+        run = _as_asked(run, diagnoser(targets, config, jobs=jobs))
     if write and run.changes:
         written, unwritten = _write(run.changes)
         if unwritten:
@@ -62,7 +66,10 @@ def fix_targets(
 def fix_source(target: Target, data: bytes, config: Config, *, unsafe: bool) -> tuple[bytes, FixRun]:
     """The fixed content of ``data``, which stands for the content of ``target``; nothing is written."""
     base = {target.path: data}
-    run = _run((target,), unsafe, diagnoser((target,), config, base=base), base, config)
+    wider = selected_for_fixing(config, unsafe=unsafe)
+    run = _run((target,), unsafe, diagnoser((target,), wider, base=base), base, config)
+    if wider is not config and (run.report.findings or run.report.suppressed):
+        run = _as_asked(run, diagnoser((target,), config, base=base))
     return (run.changes[0].change.after if run.changes else data), run
 
 
@@ -79,10 +86,10 @@ def _run(
     def read(path: str) -> bytes:
         return base[path] if path in base else read_bytes(path)
 
-    def verify(plan: FixPlan, texts: Mapping[str, bytes]) -> str | None:
+    def verify(plan: FixPlan, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str | None:
         from kvlint.analysis.verification import unintended
 
-        return unintended(plan, base, {**base, **texts}, config)
+        return unintended(plan, {**base, **before}, {**base, **after}, config)
 
     paths = [target.path for target in targets]
     outcome = fix_files(paths, diagnose, unsafe=unsafe, verify=verify, read=read)
@@ -92,6 +99,13 @@ def _run(
         replace(reports[-1], findings=outcome.remaining),
         tuple(replace(refusal, path=names.of(refusal.path)) for refusal in outcome.refused),
     )
+
+
+def _as_asked(run: FixRun, report_on: Diagnose) -> FixRun:
+    """``run`` with the report of those rules that the user asked for: opt-in ones were there for their fixes alone."""
+    report = report_on({fixed.change.path: fixed.change.after for fixed in run.changes})
+    findings_or_raise(report)
+    return replace(run, report=report)
 
 
 def _write(changes: Sequence[Fixed]) -> tuple[tuple[Fixed, ...], tuple[Refusal, ...]]:

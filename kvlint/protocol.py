@@ -56,6 +56,11 @@ ACKNOWLEDGEMENT_WORDS: frozenset[str] = frozenset(
 #: Words in the names of calls that wait for a message from outside.
 RECEIVE_WORDS: frozenset[str] = frozenset({"recv", "receive", "recvfrom", "recvmsg"})
 
+#: Words in the names of functions that end the whole backend: nobody waits for a room afterwards.
+SHUTDOWN_WORDS: frozenset[str] = frozenset(
+    {"shutdown", "teardown", "close", "stop", "destroy", "del", "exit", "reset", "terminate"}
+)
+
 # A capital starts a word after a small letter, and the last capital of a run
 # starts the word that follows it: ``KVAbortReq`` is KV, Abort, Req.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

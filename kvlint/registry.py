@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kvlint.config import Config, ConfigError
-from kvlint.diagnostics import Finding, FixPlan, Flow, Location, Related, Severity
+from kvlint.diagnostics import Applicability, Finding, FixPlan, Flow, Location, Related, Severity
 from kvlint.properties import with_properties
 
 if TYPE_CHECKING:
@@ -127,6 +127,28 @@ def is_selected(code: str, default: bool, config: Config) -> bool:
         chosen = 0
     refused = max((len(prefix) for prefix in config.ignore if code.startswith(prefix)), default=-1)
     return chosen > refused
+
+
+def selected_for_fixing(config: Config, *, unsafe: bool) -> Config:
+    """``config`` with the opt-in rules whose unsafe fixes ``unsafe`` asks for.
+
+    Who names rules by hand gets the fixes of these alone, and what is ignored
+    stays ignored.
+    """
+    if not unsafe or config.select is not None:
+        return config
+    from msgspec.structs import replace
+
+    wanted = tuple(
+        found.code
+        for found in rules()
+        if not found.default
+        and found.fix is not None
+        and found.fix.APPLICABILITY is Applicability.UNSAFE
+        and not found.code.startswith(tuple(config.ignore))
+        and not is_selected(found.code, found.default, config)
+    )
+    return replace(config, extend_select=config.extend_select + wanted) if wanted else config
 
 
 def require_known(prefixes: Iterable[str], origin: str) -> None:

@@ -1,8 +1,9 @@
 """Every fixture says on its own lines what kvlint must find there, and nothing else may be found.
 
 A case is a folder: its files are checked together, so that cross-file bases
-are found.  ``fixed.py`` is the generated remedy of ``bad.py`` beside it and has
-no findings; the comments it inherits are not expectations.
+are found.  A rule that is off by default is asked for in its own folder only.
+``fixed.py`` is the generated remedy of ``bad.py`` beside it and has no findings;
+the comments it inherits are not expectations.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from typing import Any
 import pytest
 
 import kvlint
+from kvlint.config import Config
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 RULES = FIXTURES / "rules"
 TABLES = FIXTURES / "tables"
-JUDGED = ("KVL001", "KVL002", "KVL003", "KVL004", "KVL005")
+JUDGED = ("KVL001", "KVL002", "KVL003", "KVL004", "KVL005", "KVL006", "KVL008")
 REMEDY = "fixed.py"
 
 SGLANG_LETTERS = {
@@ -77,7 +79,8 @@ def name_of(path: Path) -> str:
 def test_findings_are_exactly_the_expected_ones(case: Path) -> None:
     files = files_of(case)
     targets = files if case.parent == RULES else [case]
-    findings = sorted((f for f in kvlint.check(targets) if f.code in JUDGED), key=lambda finding: finding.sort_key)
+    config = Config(extend_select=(case.relative_to(RULES).parts[0].partition("_")[0].upper(),))
+    findings = sorted((f for f in kvlint.check(targets, config) if f.code in JUDGED), key=lambda one: one.sort_key)
     expected = sorted(entry for path in files if path.name != REMEDY for entry in expectations(path))
     found = [(f.location.path, f.location.span.line, f.code) for f in findings]
     assert sorted(found) == [(e.path, e.line, e.code) for e in expected]
@@ -122,7 +125,6 @@ def expected_table(path: Path) -> Table:
 def computed_table(path: Path) -> Table:
     """The table that the analysis computes for the writer ``update`` of a file's last class that has one."""
     from kvlint.analysis.infer import managers_in, own_writers  # collecting the tests needs no interpreter
-    from kvlint.config import Config
     from kvlint.semantics.world import World
 
     world = World(Config())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
@@ -50,14 +51,18 @@ def sticky_terminal(writer: Writer) -> StickyTerminal | None:
     return StickyTerminal(module.path, node.lineno, node.name, stored, terminals)
 
 
-def wrong_definition(writer: Writer) -> Writer:
+def _overwrites(writer: Writer) -> bool:
+    return any(writer.table.overwritten())
+
+
+def wrong_definition(writer: Writer, is_wrong: Callable[[Writer], bool] = _overwrites) -> Writer:
     """The definition that lets a terminal status be overwritten: a base's where an override only passes on to it."""
     current = writer
     while _calls_super(current.method):
         owner = current.method.owner
         above = owner.lookup(current.name, after=owner)
         base = None if above is None else writer_of(above.owner, above, current.subject)
-        if base is None or not any(base.table.overwritten()):
+        if base is None or not is_wrong(base):
             break
         current = base
     return current

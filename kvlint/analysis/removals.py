@@ -17,13 +17,11 @@ from kvlint.analysis.subject import Subject
 from kvlint.analysis.threads import Thread, thread_of
 from kvlint.analysis.values import ABSENT, UNDECIDED, Stored
 from kvlint.analysis.writes import writes_in
-from kvlint.protocol import words_of
+from kvlint.protocol import SHUTDOWN_WORDS, words_of
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
-# Functions that end the whole backend: nobody waits for a room afterwards.
-_SHUTDOWN_WORDS = frozenset({"shutdown", "teardown", "close", "stop", "destroy", "del", "exit", "reset", "terminate"})
 _REMOVERS = frozenset({"pop", "popitem", "clear", "discard", "remove", "__delitem__"})
 _MAX_CALLERS = 4  # how far up the call graph a removal in a helper is followed
 
@@ -201,7 +199,7 @@ def _concerns(place: Place, node: ast.AST, cls: ClassInfo) -> bool:
 
 
 def _judge(place: Place, node: ast.AST, table: str, cls: ClassInfo, reach: Reach) -> tuple[Verdict, str]:
-    if _SHUTDOWN_WORDS & set(words_of(place.method.name)):
+    if SHUTDOWN_WORDS & set(words_of(place.method.name)):
         return Verdict.SAFE, "it ends the whole backend"
     subject = subject_of(cls)
     if subject is None:

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 @rule_options
 @baseline_options
 @click.option("--diff", is_flag=True, help="Print the changes as a unified diff and write nothing.")
-@click.option("--unsafe-fixes", is_flag=True, help="Apply fixes that need a reader's judgement, too.")
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="Apply fixes that need a reader's judgement, too; with them those of rules that are off by default, unless "
+    "rules are selected by hand or the code is ignored.",
+)
 @report_options
 @click.pass_context
 def fix(

@@ -71,14 +71,15 @@ class Adopted:
         self._control = control
         self._is_ours = is_ours
         self._objects: list[tuple[Any, str]] = []
-        self._containers: list[tuple[Any, Any, int]] = []
-        self._primitives: list[tuple[Any, int]] = []
+        self._contents: dict[int, tuple[Any, int]] = {}
+        self._primitives: list[Primitive] = []
         self._attributes: list[_Attribute] = []
         self._seen: set[int] = set()
         self.tables: dict[str, Any] = {}
         for name, root in roots.items():
             self._visit(root, name)
         self._saved = [dict(vars(found)) for found, _ in self._objects]
+        self._values = [list(map(id, saved.values())) for saved in self._saved]
         self._note_contents()
 
     def _visit(self, found: Any, label: str) -> None:
@@ -102,31 +103,41 @@ class Adopted:
 
     def _name(self, primitive: Any, label: str) -> None:
         primitive.resource.uses = self._control.uses(label)
-        self._primitives.append((primitive, 0))
+        self._primitives.append(primitive)
         inner = getattr(primitive, "_lock", None)
         if inner is not None:
             self._visit(inner, label)
 
     def _note_contents(self) -> None:
-        self._containers = [
-            (table, _plain(table), table.resource.content) for table in _all_controlled(list(self.tables.values()))
-        ]
-        self._primitives = [(primitive, primitive.resource.content) for primitive, _ in self._primitives]
+        control = self._control
+        for table in _all_controlled(list(self.tables.values())):
+            self._contents[table.resource.identity] = (_plain(table), control.content_of(table))
+        for primitive in self._primitives:
+            self._contents[primitive.resource.identity] = (primitive.saved(), control.content_of(primitive))
+        for holder in control.touched:
+            holder.resource.touched = False
+        control.touched.clear()
 
     def restore(self) -> None:
         """Put everything back as it was when it was adopted."""
-        for table, plain, content in self._containers:
-            if table.resource.content != content:
-                _refill(table, plain)
-                table.resource.content = content
-        for primitive, content in self._primitives:
-            if primitive.resource.content != content:
-                primitive.reset()
-        for (found, _), saved in zip(self._objects, self._saved, strict=True):
+        control = self._control
+        touched, control.touched = control.touched, []
+        for holder in touched:
+            resource = holder.resource
+            resource.touched = resource.stale = False
+            saved = self._contents.get(resource.identity)
+            if saved is None:
+                continue  # It was made in a run.
+            plain, resource.content = saved
+            if isinstance(holder, Primitive):
+                holder.put_back(plain)
+            elif isinstance(holder, Controlled):
+                _refill(holder, plain)
+        for (found, _), attributes, values in zip(self._objects, self._saved, self._values, strict=True):
             now = vars(found)
-            if len(now) != len(saved) or any(now.get(name) is not value for name, value in saved.items()):
+            if list(map(id, now.values())) != values:
                 now.clear()
-                now.update(saved)
+                now.update(attributes)
         for attribute in self._attributes:
             attribute.renewed()
 
@@ -134,8 +145,10 @@ class Adopted:
         """Make attributes that differ from what was adopted operations; their names, when there are new ones."""
         names = []
         known = {(id(attribute.owner), attribute.name) for attribute in self._attributes}
-        for (found, label), saved in zip(self._objects, self._saved, strict=True):
+        for (found, label), saved, values in zip(self._objects, self._saved, self._values, strict=True):
             now = vars(found)
+            if list(map(id, now.values())) == values:
+                continue
             changed = [name for name in {**saved, **now} if now.get(name, self) is not saved.get(name, self)]
             changed = [name for name in changed if (id(found), name) not in known]
             if changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 Frames = list[bytes]
@@ -11,29 +12,35 @@ Frames = list[bytes]
 class Sender(Protocol):
     """The scheduler's handle on one room: the real object."""
 
-    def poll(self) -> Any: ...
+    def poll(self) -> Any:
+        """The room's status."""
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Forget the room."""
 
-    def failure_exception(self) -> None: ...
+    def failure_exception(self) -> None:
+        """Raise what went wrong, and forget the room."""
 
-    def abort(self) -> None: ...
-
-
-class Hooks(Protocol):
-    """What the outside world does, asked while the program runs; the explorer sets these."""
-
-    receive: Callable[[], Frames]
-    transfer_state: Callable[[Any], str]
+    def abort(self) -> None:
+        """Give the room up."""
 
 
 class Backend(Protocol):
-    """A loaded backend: the real manager, the functions of its threads, and frames of its own making."""
+    """A loaded backend: the real manager, the functions of its threads, and frames of its own making.
+
+    ``hooks`` has ``receive()``, the listener's next frames, and
+    ``transfer_state(handle)``, how a transfer ended; the explorer sets both.
+    """
 
     manager: Any
     poll: Any
     hooks: Any
-    stubbed: Sequence[str]
+    root: Path
+    digest: str
+
+    @property
+    def stubbed(self) -> Sequence[str]:
+        """What is not real, in words."""
 
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Name and function of every thread that the manager started: workers first, the listener last."""
@@ -41,14 +48,20 @@ class Backend(Protocol):
     def is_ours(self, kind: type) -> bool:
         """Whether a class is the tree's."""
 
-    def make_sender(self, room: int) -> Sender: ...
+    def make_sender(self, room: int, /) -> Any:
+        """The scheduler's sender of a room; this opens it."""
 
-    def begin(self, sender: Any) -> None: ...
+    def begin(self, sender: Any, /) -> None:
+        """What the scheduler does once the room waits for input."""
 
-    def send(self, sender: Any, number: int, last: bool) -> None: ...
+    def send(self, sender: Any, number: int, last: bool, /) -> None:  # noqa: FBT001
+        """Queue a chunk."""
 
-    def registration_frames(self) -> list[Frames]: ...
+    def registration_frames(self) -> list[Frames]:
+        """Messages of the decode side that come before everything else."""
 
-    def metadata_frames(self, room: int) -> list[Frames]: ...
+    def metadata_frames(self, room: int, /) -> list[Frames]:
+        """Messages of the decode side about where a room's pages go."""
 
-    def abort_frames(self, room: int) -> list[Frames]: ...
+    def abort_frames(self, room: int, /) -> list[Frames]:
+        """Messages of the decode side that give a room up."""

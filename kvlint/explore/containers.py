@@ -311,18 +311,27 @@ def _read(plain: type, name: str, kind: str, keyed: bool) -> Any:
     def read(self: Any, *arguments: Any) -> Any:
         control: Control = self.control
         actor = control.current
-        if actor is None:
+        resource = self.resource
+        uses = resource.uses
+        if actor is None or (uses.actors & actor.bit and not uses.shared):
             return method(self, *arguments)
         key = arguments[0] if keyed else WHOLE
-        control.before(self.resource, kind, key, False)
-        actor.reads[(self.identity, key)] = (self, self.entry(key))
+        control.before(resource, kind, key, False)
         try:
             result = method(self, *arguments)
         except Exception as problem:
+            actor.reads.append((self.entry, (key,), self.entry(key)))
             control.after(problem)
             raise
-        # What is made of all of a container is known by what the container holds.
-        control.after(result if keyed or type(result) in PLAIN or type(result) is bool else control.content_of(self))
+        # A poll is told by what it observed: two that observed the same wait for the same.
+        if keyed or type(result) in PLAIN or type(result) is bool:
+            actor.reads.append((method, (self, *arguments), result))
+            control.after(result)
+        else:
+            # What is made of all of a container is known by what the container holds.
+            content = control.content_of(self)
+            actor.reads.append((control.content_of, (self,), content))
+            control.after(content)
         return result
 
     read.__name__ = name
@@ -339,15 +348,19 @@ def _write(plain: type, name: str, kind: str, keyed: bool, stored: int | None) -
 
     def write(self: Any, *arguments: Any, **named: Any) -> Any:
         control: Control = self.control
-        if control.current is None:
+        actor = control.current
+        resource = self.resource
+        uses = resource.uses
+        if actor is None or (uses.writers & actor.bit and not uses.shared):
             result = method(self, *arguments, **named)
-            self._adopt_items()
-            self.renewed()
+            if stored is not None or not keyed:
+                self._adopt_items()
+            control.changed(self)
             return result
         if stored is not None and len(arguments) > stored and type(arguments[stored]) in _CONTROLLED:
-            inner = adopt(control, arguments[stored], self.resource.uses.label + _NESTED)
+            inner = adopt(control, arguments[stored], uses.label + _NESTED)
             arguments = (*arguments[:stored], inner, *arguments[stored + 1 :])
-        control.before(self.resource, kind, arguments[0] if keyed and arguments else WHOLE, True)
+        control.before(resource, kind, arguments[0] if keyed and arguments else WHOLE, True)
         earlier = None if self.watch is None else dict(dict.items(self))
         try:
             result = method(self, *arguments, **named)

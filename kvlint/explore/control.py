@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loop_heads import LoopHead
-from kvlint.explore.operations import WHOLE, Access, Choice, Operation, Place, Resource, Step, Uses, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Uses, Violation
 from kvlint.explore.switching import Switching
 
 STARTER = -1
@@ -33,17 +33,14 @@ class Holder(Protocol):
         """What is held, as a key."""
 
 
-class Readable(Protocol):
-    """A container that can be looked at without a stop."""
-
-    def entry(self, key: Hashable) -> Any:
-        """What is held under ``key``."""
+#: Something that was read: how to read it again without a stop, and what came of it.
+Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class Strategy(Protocol):
     """Decides who goes on."""
 
-    script: Sequence[Choice]
+    script: list[Choice]
     histories: list[int]
 
     def choose(self, control: Control) -> Choice | None:
@@ -53,7 +50,7 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -70,9 +67,10 @@ class Actor:
         self.doing: Operation | None = None
         self.outcome = 0
         self.paused = False
+        self.is_quiet = False
         self.finished = False
         self.died: BaseException | None = None
-        self.reads: dict[tuple[int, Hashable], tuple[Readable, Any]] = {}
+        self.reads: list[Read] = []
         self.stops = 0
         self.held: list[int] = []
 
@@ -96,9 +94,10 @@ class Control:
         self.current: Actor | None = None
         self.resources: list[Resource] = []
         self.events: list[Violation] = []
-        self.recording: list[Step] | None = None
-        self.place: Callable[[Any], Place | None] = lambda frame: None
+        self.record: Callable[[Actor, Operation, Any], None] | None = None
         self.grown = False
+        #: What the program does that no schedule shows, in words: then nothing can be said to hold.
+        self.limits: set[str] = set()
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -111,6 +110,7 @@ class Control:
         self._histories: list[int] = []
         self._cursor = 0
         self._stale: list[Holder] = []
+        self.touched: list[Holder] = []
         self._shared: list[Resource] = []
         self._born: dict[Hashable, int] = {}
         self._guards: dict[int, frozenset[int]] = {}
@@ -140,9 +140,16 @@ class Control:
         self._kept = len(self.resources)
         self.identities.keep()
 
-    def all_uses(self) -> list[Uses]:
-        """Every label that was used so far."""
-        return list(self._uses.values())
+    def stops(self) -> list[str]:
+        """The names of what several actors use, so that operations on it are chosen for."""
+        return [uses.label for uses in self._uses.values() if uses.shared and uses.exposed]
+
+    def stop_at(self, labels: Collection[str]) -> None:
+        """Operations on what has one of these names are chosen for, and no others."""
+        for label in labels:
+            self.uses(label)
+        for label, uses in self._uses.items():
+            uses.shared = uses.exposed = label in labels
 
     def always_stop(self, resource: Resource) -> None:
         """Every operation on ``resource`` is one to be chosen for, whoever uses it."""
@@ -157,10 +164,10 @@ class Control:
         if self.current is not None:
             self.current.held.append(lock)
 
-    def holds_no_more(self, lock: int) -> None:
-        """The actor that runs has given a lock back."""
-        if self.current is not None and lock in self.current.held:
-            self.current.held.remove(lock)
+    def holds_no_more(self, lock: int, holder: int) -> None:
+        """A lock that actor ``holder`` had taken was given back, by it or another."""
+        if 0 <= holder < len(self.actors) and lock in self.actors[holder].held:
+            self.actors[holder].held.remove(lock)
 
     # What controlled objects call.
 
@@ -183,12 +190,14 @@ class Control:
         if self._stopping:
             self._stop_again(actor)
         uses = resource.uses
-        if not (uses.actors & actor.bit and (uses.written or not writes)):
+        if not (uses.writers if writes else uses.actors) & actor.bit:
             self._note(uses, actor, writes)
-        if not uses.exposed:
+        if uses.shared and not uses.exposed:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
+            # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
+            actor.is_quiet = uses.shared
             return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
@@ -219,6 +228,10 @@ class Control:
             actor.paused = False
             return
         if not actor.paused:
+            if actor.is_quiet:
+                actor.is_quiet = False
+                came = self.identities.frozen(observed, actor.history)
+                actor.history = self.identities.number((actor.history, came))
             return
         actor.paused = False
         self.steps += 1
@@ -240,14 +253,22 @@ class Control:
                 (moment, doing.resource.identity, doing.kind, key, came, actor.outcome)
             )
             self._histories[self._cursor - 1 :] = [actor.history]
-        if self.recording is not None:
-            self._record(actor, observed)
+        if self.record is not None:
+            # Looking at things for people is no operation of the program.
+            self.current = None
+            self.record(actor, actor.doing, observed)
+            self.current = actor
         actor.outcome = 0
 
     def changed(self, holder: Holder) -> None:
         """The content of ``holder`` may have changed; its number is computed when it is next asked for."""
         resource = holder.resource
-        if self._gathering or self._cursor < len(self._script):
+        if not resource.touched:
+            resource.touched = True
+            self.touched.append(holder)
+        if not resource.uses.shared:
+            resource.stale = True
+        elif self._gathering or self._cursor < len(self._script):
             if not resource.stale:
                 resource.stale = True
                 self._stale.append(holder)
@@ -268,11 +289,18 @@ class Control:
         return None if self.current is None else self.current.history
 
     def forget(self, key: Hashable) -> None:
-        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began."""
+        """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began.
+
+        It still depends on what nobody else uses, which is no part of a state but by the history of its user.
+        """
         actor = self.current
-        if actor is not None:
-            actor.history = 0 if key is None else self.identities.number(("anew", key))
-            actor.reads = {}
+        if actor is None:
+            return
+        own = tuple(
+            [(holder.resource.identity, self.content_of(holder)) for holder in self.touched if _is_own(holder, actor)]
+        )
+        actor.history = 0 if key is None and not own else self.identities.number(("anew", key, own))
+        actor.reads = []
 
     def violated(self, property: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
@@ -331,7 +359,7 @@ class Control:
             if pending is None or not (pending.ready is None or pending.ready()):
                 continue
             key = None if pending.key is WHOLE else self.identities.frozen(pending.key, actor.history)
-            access = Access(pending.resource.identity, key, pending.writes)
+            access = Access(pending.resource.identity, key, pending.writes, pending.kind == TRANSFER)
             for outcome in range(pending.outcomes):
                 choices.append(Choice(actor.number, outcome))
                 accesses.append(access)
@@ -356,6 +384,10 @@ class Control:
         self._born = {}
         self.identities.begin()
         self.events = []
+        if self.grown:
+            # Actors now come to other first operations, and are back where they began at those.
+            for actor in self.actors:
+                actor.head = None
         self.grown = False
         self.steps = 0
         self._stopping = False
@@ -363,6 +395,9 @@ class Control:
         self._strategy = strategy
         self._script, self._histories, self._cursor = strategy.script, strategy.histories, 0
         self._stale.clear()
+        for holder in self.touched:
+            holder.resource.touched = False
+        self.touched.clear()
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
@@ -374,7 +409,6 @@ class Control:
         for actor in self.actors:
             self._give(actor, None)
         self._gathering = False
-        self.events = []
 
     def _give(self, actor: Actor, choice: Choice | None) -> None:
         actor.outcome = 0 if choice is None else choice.outcome
@@ -419,12 +453,13 @@ class Control:
             self._guards[resource.identity] = common
         if not common and not resource.uses.exposed:
             resource.uses.exposed = True
-            self.grown = self.grown or resource.uses.shared
+            self.grown = True
 
     def _note(self, uses: Uses, actor: Actor, writes: bool) -> None:
         uses.actors |= actor.bit
-        uses.written = uses.written or writes
-        if uses.written and uses.actors & (uses.actors - 1) and not uses.shared:
+        if writes:
+            uses.writers |= actor.bit
+        if uses.writers and uses.actors & (uses.actors - 1) and not uses.shared:
             uses.shared = True
             self.grown = True
 
@@ -445,17 +480,7 @@ class Control:
             self.switching.switch(actor.number, STARTER)
         raise Stopped
 
-    def _record(self, actor: Actor, observed: Any) -> None:
-        assert self.recording is not None and actor.doing is not None
-        resource, kind, key, writes, _, _ = actor.doing
-        self.recording.append(
-            Step(
-                actor=actor.name,
-                operation=kind,
-                label=resource.uses.label,
-                key="" if key is WHOLE else repr(key),
-                observed=repr(observed),
-                writes=writes,
-                place=self.place(sys._getframe(2)),
-            )
-        )
+
+def _is_own(holder: Holder, actor: Actor) -> bool:
+    uses = holder.resource.uses
+    return not uses.shared and uses.actors == actor.bit

@@ -21,7 +21,8 @@ class EmbeddedBackend:
 
     def __init__(self, folder: Path, replaced: Mapping[str, ModuleType]) -> None:
         modules = _loaded(folder, replaced)
-        self._folder = folder
+        self.root = folder
+        self.digest = ""
         self._backend = modules["backend"]
         self.poll: Any = modules["base"].Poll
         self.hooks = SimpleNamespace(receive=None, transfer_state=None)
@@ -74,7 +75,9 @@ def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, Modul
     """The two modules, executed with ``replaced`` in place of modules of the standard library."""
     package = ModuleType(_PACKAGE)
     package.__path__ = [str(folder)]
-    kept = {name: sys.modules.get(name) for name in (*replaced, _PACKAGE, *(f"{_PACKAGE}.{n}" for n in ("base", "backend")))}
+    kept = {
+        name: sys.modules.get(name) for name in (*replaced, _PACKAGE, *(f"{_PACKAGE}.{n}" for n in ("base", "backend")))
+    }
     modules = {}
     threading = replaced["threading"]
     if not hasattr(threading, "Thread"):

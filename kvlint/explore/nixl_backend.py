@@ -19,6 +19,8 @@ class NixlBackend:
 
     def __init__(self, root: Path, pages: int, replaced: Mapping[str, ModuleType]) -> None:
         self.loaded = loaded = load_backend(root, substitutes=replaced)
+        self.root: Path = loaded.tree.package
+        self.digest = loaded.digest
         self.pages = pages
         self.manager: Any = loaded.manager
         self.poll: Any = loaded.poll

@@ -26,26 +26,38 @@ class Uses:
     same lock held (``exposed``): taking the lock is then the operation that
     counts.  Whatever is found to be so in the middle of a search starts the
     search again.
+
+    ``waits_for_anything`` where whoever waits to do the operation may be let go
+    on by any step of any actor; everywhere else by operations on the same
+    resource alone.
     """
 
     label: str
     actors: int = 0
-    written: bool = False
+    writers: int = 0
     shared: bool = False
     exposed: bool = False
+    waits_for_anything: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Resource:
     """One shared thing: a table, a lock, a queue.
 
-    ``identity`` is its name in keys, ``content`` the number of what it holds.
+    ``identity`` is its name in keys, ``content`` the number of what it holds;
+    it is ``stale`` until it is computed again, and ``touched`` once it was
+    changed in a run.
     """
 
     uses: Uses
     identity: int
     content: int = 0
     stale: bool = False
+    touched: bool = False
+
+
+#: The kind of operation that asks how a transfer ended.
+TRANSFER = "transfer"
 
 
 class Operation(NamedTuple):
@@ -67,11 +79,16 @@ class Choice(NamedTuple):
 
 
 class Access(NamedTuple):
-    """What an operation does to which resource; ``key`` is None where it is about all of it."""
+    """What an operation does to which resource.
+
+    ``key`` is None where it is about all of it; ``waits`` tells whether it is
+    one of the world's, which takes its time.
+    """
 
     resource: int
     key: Hashable
     writes: bool
+    waits: bool = False
 
     def commutes(self, other: Access) -> bool:
         """Whether the two have the same effects in either order.
@@ -84,28 +101,6 @@ class Access(NamedTuple):
         if self.writes and other.writes:
             return False
         return self.key is not None and other.key is not None and self.key != other.key
-
-
-class Place(NamedTuple):
-    """A line of the tree's code."""
-
-    path: str
-    line: int
-    function: str
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One operation of a schedule, as it was done: what was observed or written, and from where."""
-
-    actor: str
-    operation: str
-    label: str
-    key: str
-    observed: str
-    writes: bool
-    place: Place | None
-    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

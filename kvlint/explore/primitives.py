@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Hashable
+from copy import copy
 from typing import Any
 
 from kvlint.explore.control import Control
@@ -31,6 +32,18 @@ class _Primitive(Identified):
     def entry(self, key: Hashable) -> Any:
         return self.control.content_of(self)
 
+    #: Attributes that change.
+    parts: tuple[str, ...] = ()
+
+    def saved(self) -> dict[str, Any]:
+        """The attributes that change, copied."""
+        return {name: copy(getattr(self, name)) for name in self.parts}
+
+    def put_back(self, saved: dict[str, Any]) -> None:
+        """Undo what happened since ``saved`` was taken."""
+        for name, value in saved.items():
+            setattr(self, name, copy(value))
+
     def _actor(self) -> int:
         current = self.control.current
         return _FREE - 1 if current is None else current.number
@@ -40,6 +53,7 @@ class Lock(_Primitive):
     """``threading.Lock``; releasing one that is free is an error, as in the original."""
 
     reentrant = False
+    parts = ("holder", "depth")
 
     def __init__(self, control: Control, label: str) -> None:
         self.holder = _FREE
@@ -62,7 +76,8 @@ class Lock(_Primitive):
         if taken:
             self.holder = asker
             self.depth += 1
-            self.control.holds(self.identity)
+            if self.depth == 1:
+                self.control.holds(self.identity)
             self.renewed()
         elif waits and self.control.current is None:
             raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
@@ -77,8 +92,8 @@ class Lock(_Primitive):
             raise problem
         self.depth -= 1
         if not self.depth:
+            self.control.holds_no_more(self.identity, self.holder)
             self.holder = _FREE
-            self.control.holds_no_more(self.identity)
         self.renewed()
         self.control.after(None)
 
@@ -93,10 +108,6 @@ class Lock(_Primitive):
     def __exit__(self, *problem: object) -> None:
         self.release()
 
-    def reset(self) -> None:
-        self.holder, self.depth = _FREE, 0
-        self.renewed()
-
 
 class RLock(Lock):
     """``threading.RLock``."""
@@ -106,6 +117,8 @@ class RLock(Lock):
 
 class Condition(_Primitive):
     """``threading.Condition``: ``wait`` gives the lock up, waits for a notification, and takes the lock again."""
+
+    parts = ("_waiting", "_notified")
 
     def __init__(self, control: Control, label: str, lock: Lock | None = None) -> None:
         self._lock = lock if lock is not None else RLock(control, label)
@@ -172,17 +185,14 @@ class Condition(_Primitive):
 
     notifyAll = notify_all
 
-    def reset(self) -> None:
-        self._lock.reset()
-        self._waiting, self._notified = [], set()
-        self.renewed()
-
 
 class Semaphore(_Primitive):
     """``threading.Semaphore``."""
 
+    parts = ("_value",)
+
     def __init__(self, control: Control, label: str, value: int = 1) -> None:
-        self._initial = self._value = value
+        self._value = value
         super().__init__(control, label)
 
     def content(self) -> Hashable:
@@ -210,13 +220,11 @@ class Semaphore(_Primitive):
     def __exit__(self, *problem: object) -> None:
         self.release()
 
-    def reset(self) -> None:
-        self._value = self._initial
-        self.renewed()
-
 
 class Event(_Primitive):
     """``threading.Event``."""
+
+    parts = ("_set",)
 
     def __init__(self, control: Control, label: str) -> None:
         self._set = False
@@ -229,7 +237,7 @@ class Event(_Primitive):
         self.control.before(self.resource, "is_set", WHOLE, False)
         actor = self.control.current
         if actor is not None:
-            actor.reads[(self.identity, WHOLE)] = (self, self.control.content_of(self))
+            actor.reads.append((self.content, (), self._set))
         self.control.after(self._set)
         return self._set
 
@@ -253,13 +261,11 @@ class Event(_Primitive):
         self.control.after(self._set)
         return self._set
 
-    def reset(self) -> None:
-        self._set = False
-        self.renewed()
-
 
 class Queue(_Primitive):
     """``queue.Queue`` and ``queue.SimpleQueue``: putting and getting are one operation each."""
+
+    parts = ("_items",)
 
     def __init__(self, control: Control, label: str, maxsize: int = 0) -> None:
         self.maxsize = maxsize
@@ -318,10 +324,6 @@ class Queue(_Primitive):
     def task_done(self) -> None:
         return
 
-    def reset(self) -> None:
-        self._items = []
-        self.renewed()
-
 
 class LifoQueue(Queue):
     """``queue.LifoQueue``."""
@@ -342,6 +344,10 @@ class PriorityQueue(Queue):
 class Waiting(_Primitive):
     """Sleeps and polls: whoever has found nothing to do goes on when something it read has changed."""
 
+    def __init__(self, control: Control, label: str) -> None:
+        super().__init__(control, label)
+        self.resource.uses.waits_for_anything = True
+
     def content(self) -> Hashable:
         return None
 
@@ -350,17 +356,15 @@ class Waiting(_Primitive):
         actor = self.control.current
         if actor is None:
             return
-        reads = list(actor.reads.items())
+        reads = actor.reads
 
         def ready() -> bool:
-            return any(_differ(source.entry(key), seen) for (_, key), (source, seen) in reads)
+            return any(_differ(read(*arguments), seen) for read, arguments, seen in reads)
 
         self.control.before(self.resource, "await change", WHOLE, False, ready)
-        actor.reads = {}
+        actor.reads = []
         self.control.after(None)
 
-    def reset(self) -> None:
-        return
 
 
 def _differ(one: Any, other: Any) -> bool:

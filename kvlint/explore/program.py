@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,7 @@ from kvlint.explore.adoption import Adopted
 from kvlint.explore.backend import Backend, Frames, Sender
 from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.opening import Unsupported, hand_over, open_room
-from kvlint.explore.operations import WHOLE, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Choice, Violation
 from kvlint.explore.primitives import Waiting
 from kvlint.explore.properties import Properties
 from kvlint.explore.scenarios import Kind, Message, Scenario
@@ -20,7 +21,25 @@ from kvlint.explore.switching import Switching
 Load = Callable[[Mapping[str, ModuleType]], Backend]
 SCHEDULER = "scheduler"
 LISTENER = "listener"
+_MOST_GROWTHS = 20
+_MOST_STEPS = 5_000
 _LONG = 1e9  # seconds; longer than any deadline
+
+
+class _Sequential:
+    """Whoever comes first goes on until it waits."""
+
+    def __init__(self) -> None:
+        self.script: list[Choice] = []
+        self.histories: list[int] = []
+
+    def choose(self, control: Control) -> Choice | None:
+        """The first choice there is."""
+        choices, _ = control.choices()
+        if not choices or len(self.script) > _MOST_STEPS:
+            return None
+        self.script.append(choices[0])
+        return choices[0]
 
 
 class Program:
@@ -37,6 +56,8 @@ class Program:
         self.clock = Clock()
         self.scenario = scenario
         self.backend = backend = load(substitutes(control, self.clock))
+        self.with_scheduler = scheduler
+        self.root: Path = backend.root
         self._messages = self._all_messages()
         opened = self._open_all()
         self._adopted = Adopted(
@@ -47,6 +68,7 @@ class Program:
         self._opened = opened
         self._waiting = Waiting(control, "scheduler step")
         self._inbox = control.resource("messages")
+        self._inbox.uses.waits_for_anything = True
         self._transfer = control.resource("transfer")
         control.always_stop(self._transfer)
         self.properties = Properties(self, self._adopted.tables)
@@ -75,6 +97,20 @@ class Program:
         if self._adopted.control_changed_attributes():
             self.control.grown = True
 
+    @property
+    def status_label(self) -> str:
+        """The name of the status table."""
+        label: str = self.properties.status_table.resource.uses.label
+        return label
+
+    def prepare(self, stops: Collection[str]) -> None:
+        """Make ready for a schedule that was found in another process, with yield points at ``stops``."""
+        for _ in range(_MOST_GROWTHS):
+            self.run(_Sequential())
+            if not self.control.grown:
+                break
+        self.control.stop_at(stops)
+
     def final(self, control: Control) -> list[Violation]:
         """What a run that came to its end has broken."""
         current, control.current = control.current, None
@@ -94,7 +130,9 @@ class Program:
             make = self.backend.metadata_frames if message.kind is Kind.METADATA else self.backend.abort_frames
             frames = make(message.room)
             if len(frames) != 1:
-                raise Unsupported(f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1")
+                raise Unsupported(
+                    f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1"
+                )
             found[message] = frames[0]
         return found
 
@@ -103,9 +141,7 @@ class Program:
         if not self.scenario.opened:
             return {}
         return {
-            room: open_room(
-                self.backend, room, self.scenario.chunks, [self._messages[Message(Kind.METADATA, room)]]
-            )
+            room: open_room(self.backend, room, self.scenario.chunks, [self._messages[Message(Kind.METADATA, room)]])
             for room in self.scenario.rooms
         }
 
@@ -199,7 +235,7 @@ class Program:
     def _transfer_state(self, handle: Any) -> str:
         """How a transfer ended: a choice of the schedule."""
         endings = self.scenario.transfers
-        ending = endings[self.control.before(self._transfer, "transfer", WHOLE, False, None, len(endings))]
+        ending = endings[self.control.before(self._transfer, TRANSFER, WHOLE, False, None, len(endings))]
         self.control.after(ending)
         return ending
 

@@ -62,11 +62,13 @@ class Properties:
             self._removed.add(room)
         elif old is ABSENT:
             if room in self._removed and not self._program.may_open():
-                self._violated(RESURRECTED_ROOM, room, f"{self._name(new)} is written after clear()")
+                self._violated(RESURRECTED_ROOM, room, f"{self.status_name(new)} is written after clear()")
         elif (old == poll.Failed and new != poll.Failed) or (
             old == poll.Success and new not in (poll.Success, poll.Failed)
         ):
-            self._violated(OVERWRITTEN_TERMINAL, room, f"{self._name(old)} is replaced by {self._name(new)}")
+            self._violated(
+                OVERWRITTEN_TERMINAL, room, f"{self.status_name(old)} is replaced by {self.status_name(new)}"
+            )
 
     # At the end.
 
@@ -94,7 +96,7 @@ class Properties:
             status = dict.get(self.status_table, room, ABSENT)
             if status in (poll.Failed, poll.Success):
                 continue
-            left = self._name(status)
+            left = self.status_name(status)
             if self._ends_by_timeout(sender):
                 found.append(Violation(STUCK_UNTIL_TIMEOUT, room, f"stays {left} until the scheduler's timeout"))
             else:
@@ -121,8 +123,13 @@ class Properties:
     def _violated(self, property: str, room: Hashable, detail: str) -> None:
         self._program.control.violated(property, room, detail)
 
-    def _name(self, status: Any) -> str:
-        return "absent" if status is ABSENT else self._names.get(status, repr(status))
+    def status_name(self, value: Any) -> str:
+        """A status as people call it; other values as Python writes them."""
+        if value is ABSENT:
+            return "absent"
+        if type(value) is bool or not isinstance(value, Hashable):
+            return repr(value)
+        return self._names.get(value, repr(value))
 
     def _find_status_table(self) -> Any:
         """The table that ``check_status`` looks a room up in."""

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvlint.diagnostics import DeferAbortCleanup, FixPlan, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.diagnostics import (
+    AtomicStatus,
+    DeferAbortCleanup,
+    FixPlan,
+    OpeningStatus,
+    RecordFailure,
+    SkipGuard,
+    StickyTerminal,
+)
+from kvlint.fixing.atomic_status import make_atomic
 from kvlint.fixing.defer_abort_cleanup import drop_removal
 from kvlint.fixing.document import encode, read_document
+from kvlint.fixing.opening_status import require_opening
 from kvlint.fixing.record_failure import record_failure
 from kvlint.fixing.refusals import EditRefused
 from kvlint.fixing.region import Region, close_region, open_region, parse
@@ -27,8 +37,11 @@ def apply_plan(path: str, source: bytes, plan: FixPlan) -> bytes:
     """
     document = read_document(path, source)
     try:
-        region = open_region(document, plan.line)
-        lines = close_region(region, _edit(region, plan))
+        if isinstance(plan, AtomicStatus):
+            lines = make_atomic(document, plan)
+        else:
+            region = open_region(document, plan.line)
+            lines = close_region(region, _edit(region, plan))
     except ValueError as error:
         raise EditRefused(path, str(error)) from error
     except RecursionError as error:
@@ -45,12 +58,16 @@ def require_parses(path: str, source: bytes) -> None:
     parse(path, read_document(path, source).text)
 
 
-def _edit(region: Region, plan: FixPlan) -> cst.Module:
+def _edit(
+    region: Region, plan: StickyTerminal | RecordFailure | OpeningStatus | SkipGuard | DeferAbortCleanup
+) -> cst.Module:
     match plan:
         case StickyTerminal():
             return make_sticky(region, plan)
         case RecordFailure():
             return record_failure(region, plan)
+        case OpeningStatus():
+            return require_opening(region, plan)
         case SkipGuard():
             return guard_skip(region, plan)
         case DeferAbortCleanup():

@@ -9,9 +9,12 @@ from itertools import groupby
 
 from kvlint.diagnostics import (
     Applicability,
+    AtomicStatus,
     DeferAbortCleanup,
     Finding,
     FixPlan,
+    LockMaking,
+    OpeningStatus,
     RecordFailure,
     SkipGuard,
     StickyTerminal,
@@ -19,12 +22,19 @@ from kvlint.diagnostics import (
 from kvlint.fixing.refusals import EditRefused, Refusal
 
 Diagnose = Callable[[Mapping[str, bytes]], list[Finding]]
-Verify = Callable[[FixPlan, Mapping[str, bytes]], str | None]
+Verify = Callable[[FixPlan, Mapping[str, bytes], Mapping[str, bytes]], str | None]
 Read = Callable[[str], bytes]
 
 # One kind a round: mending a writer often ends the need for an edit at the places that call it, so a later kind is
-# asked for again, over the mended text, before any of it is applied.
-_ORDER: tuple[type[FixPlan], ...] = (StickyTerminal, RecordFailure, SkipGuard, DeferAbortCleanup)
+# asked for again, over the mended text, before any of it is applied.  Locks come last: they go around what is there.
+_ORDER: tuple[type[FixPlan], ...] = (
+    StickyTerminal,
+    RecordFailure,
+    SkipGuard,
+    DeferAbortCleanup,
+    OpeningStatus,
+    AtomicStatus,
+)
 
 MAX_ROUNDS = 32
 
@@ -73,7 +83,7 @@ def fix_files(
         targets: the files that may change, as the user named them.
         diagnose: findings over the disk with the given texts (path to bytes) laid over it.
         unsafe: whether plans that need a reader's judgement are applied too.
-        verify: asked after each edit with the plan and the texts; a reason drops that edit.
+        verify: asked after each edit with the plan and the texts before and after it; a reason drops that edit.
         read: the current bytes of a target.
         max_rounds: how many rounds may change something before fixing gives up.
     """
@@ -154,9 +164,11 @@ def _run_round(texts: _Texts, plans: list[FixPlan], verify: Verify | None, refus
 
 def _position(plan: FixPlan) -> tuple[int, int]:
     match plan:
-        case StickyTerminal() | RecordFailure():
+        case StickyTerminal() | RecordFailure() | OpeningStatus():
             return (plan.line, 0)
-        case SkipGuard() | DeferAbortCleanup():
+        case AtomicStatus(making=LockMaking()):
+            return (0, 0)  # it adds lines above its own, so that nothing may come after it in the same round
+        case SkipGuard() | DeferAbortCleanup() | AtomicStatus():
             return (plan.line, plan.column)
 
 
@@ -187,10 +199,10 @@ def _edit_file(texts: _Texts, target: str, plans: list[FixPlan], verify: Verify 
         return False
     titles: list[str] = []
     for plan in _one_per_position(plans):
-        previous = texts.current[target]
+        previous, standing = texts.current[target], texts.changed()
         try:
             texts.current[target] = apply_plan(target, previous, plan)
-            reason = verify(plan, texts.changed()) if verify is not None else None
+            reason = verify(plan, standing, texts.changed()) if verify is not None else None
         except EditRefused as error:
             reason = error.reason
         if reason is None:

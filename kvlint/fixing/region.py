@@ -111,7 +111,7 @@ def open_region(document: Document, line: int) -> Region:
     levels = _indentations(document, chain[:inner])
     scaffold = "".join(f"{indent}if True:\n" for indent in levels)
     module = _parse_exactly(document.path, scaffold + normalised(document.lines[start:end]))
-    step = _first_step(document, tree)
+    step = first_step(document, tree)
     return Region(document, start, end, len(levels), module, tuple(places(module, step)))
 
 
@@ -203,20 +203,21 @@ def _depth(node: ast.AST) -> int:
     return depth
 
 
-def _indentation(line: str) -> str:
+def indentation(line: str) -> str:
+    """The blanks that a line starts with."""
     return line[: len(line) - len(line.lstrip(" \t\f"))]
 
 
 def _indentations(document: Document, ancestors: list[ast.stmt]) -> list[str]:
     """The indentation of each enclosing block's statement, outermost first, an `elif` and its `if` once."""
-    return list(dict.fromkeys(_indentation(document.lines[node.lineno - 1]) for node in ancestors))
+    return list(dict.fromkeys(indentation(document.lines[node.lineno - 1]) for node in ancestors))
 
 
-def _first_step(document: Document, tree: ast.Module) -> str:
+def first_step(document: Document, tree: ast.Module) -> str:
     """The indentation of the file's first indented block, four spaces if it has none."""
     for node in tree.body:
         for inner in _statements(node):
-            indent = _indentation(document.lines[_first(inner) - 1])
+            indent = indentation(document.lines[_first(inner) - 1])
             if indent:
                 return indent
     return "    "

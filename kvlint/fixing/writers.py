@@ -38,7 +38,7 @@ def find_head(place: Place) -> Head:
         assert isinstance(block, cst.IndentedBlock)
         step = block.indent if block.indent is not None else step
         margin = Margin(margin.indent + step, step)
-        index, small = _after_prologue(block, documented)
+        index, small = after_prologue(block, documented)
         inner = block.body[index] if index == len(block.body) - 1 and not small else None
         if not isinstance(inner, cst.With):
             return Head(old, block, index, small, margin)
@@ -69,7 +69,7 @@ def _suite(suite: cst.BaseSuite) -> cst.IndentedBlock | cst.SimpleStatementSuite
     return suite
 
 
-def _after_prologue(block: cst.IndentedBlock, documented: bool) -> tuple[int, int]:
+def after_prologue(block: cst.IndentedBlock, documented: bool) -> tuple[int, int]:
     """Element and simple statement where code may begin: after the docstring and the scope declarations."""
     for index, line in enumerate(block.body):
         if not isinstance(line, cst.SimpleStatementLine):

@@ -15,7 +15,16 @@ from collections.abc import Callable, Mapping
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from kvlint.diagnostics import DeferAbortCleanup, Finding, FixPlan, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.diagnostics import (
+    AtomicStatus,
+    DeferAbortCleanup,
+    Finding,
+    FixPlan,
+    OpeningStatus,
+    RecordFailure,
+    SkipGuard,
+    StickyTerminal,
+)
 from kvlint.fixing.fixpoint import Verify, fix_files, read_file
 
 _Diagnose = Callable[[Mapping[str, bytes]], list[Finding]]
@@ -61,6 +70,30 @@ class RecordFailureCommand(CodemodCommand):
         return _fixed(self.context, tree, RecordFailure)
 
 
+class OpeningStatusCommand(CodemodCommand):
+    """Let only opening statuses create a room (unsafe: read each edit)."""
+
+    DESCRIPTION = "Let only opening statuses create a KV-transfer room (needs a reader's judgement)."
+
+    def transform_module_impl(self, tree: cst.Module) -> cst.Module:
+        """The file's tree with this fix wherever kvlint asks for it."""
+        return _fixed(self.context, tree, OpeningStatus)
+
+
+class AtomicStatusCommand(CodemodCommand):
+    """Decide on a status and store it in one step (unsafe: read each edit).
+
+    What stands in other files than the one that makes the lock is edited once the
+    lock is on disk: run it again until it changes nothing.
+    """
+
+    DESCRIPTION = "Put KV-transfer status writers and removals under one lock (needs a reader's judgement)."
+
+    def transform_module_impl(self, tree: cst.Module) -> cst.Module:
+        """The file's tree with this fix wherever kvlint asks for it."""
+        return _fixed(self.context, tree, AtomicStatus)
+
+
 def _fixed(context: CodemodContext, tree: cst.Module, kind: type[FixPlan]) -> cst.Module:
     path = os.path.abspath(context.filename or "<stdin>")
     before = tree.bytes
@@ -84,9 +117,11 @@ def _diagnoser(path: str, data: bytes) -> _Diagnose:
     # Imported late: LibCST imports every command of a package just to list them.
     from kvlint.config import load_config
     from kvlint.engine import diagnoser, findings_or_raise
+    from kvlint.registry import selected_for_fixing
     from kvlint.source.display import Target
 
-    report = diagnoser((Target(path, path),), load_config(path), base={path: data}, jobs=1)
+    config = selected_for_fixing(load_config(path), unsafe=True)
+    report = diagnoser((Target(path, path),), config, base={path: data}, jobs=1)
     return lambda overlay: findings_or_raise(report(overlay))
 
 
@@ -95,4 +130,4 @@ def _verifier(path: str, data: bytes) -> Verify:
     from kvlint.config import load_config
 
     base, config = {path: data}, load_config(path)
-    return lambda plan, texts: unintended(plan, base, {**base, **texts}, config)
+    return lambda plan, before, after: unintended(plan, {**base, **before}, {**base, **after}, config)

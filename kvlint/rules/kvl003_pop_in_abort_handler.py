@@ -69,13 +69,15 @@ class KVPoll:
 class Manager:
     def __init__(self):
         self.request_status = {}
+        self.status_lock = threading.Lock()
         self.transfer_infos = {}
         threading.Thread(target=self.worker).start()
         threading.Thread(target=self.listener).start()
 
     def update_status(self, room, status: KVPoll):
-        if self.request_status.get(room) not in (KVPoll.Failed, KVPoll.Success):
-            self.request_status[room] = status
+        with self.status_lock:
+            if self.request_status.get(room) not in (KVPoll.Failed, KVPoll.Success):
+                self.request_status[room] = status
 
     def listener(self):
         while True:
@@ -92,7 +94,8 @@ class Manager:
             self.update_status(chunk.room, KVPoll.Success)
 
     def clear(self, room):
-        self.request_status.pop(room, None)
+        with self.status_lock:
+            self.request_status.pop(room, None)
         self.transfer_infos.pop(room, None)
 ```
 

@@ -7,10 +7,13 @@ import pytest
 
 from kvlint.cache import records
 from kvlint.diagnostics import (
+    AtomicStatus,
     DeferAbortCleanup,
     Finding,
     FixPlan,
     Location,
+    LockMaking,
+    OpeningStatus,
     RecordFailure,
     Related,
     Severity,
@@ -28,6 +31,9 @@ PLANS: list[FixPlan | None] = [
     SkipGuard("/a.py", 1, 2, True, "self.status", ("None",), None, "self.end()", in_body=False),
     DeferAbortCleanup("/a.py", 1, 2),
     RecordFailure("/a.py", 1, "update", "status", "self.status", (), "KVPoll.Failed", "store"),
+    OpeningStatus("/a.py", 1, "update", "status", "self.status", ("KVPoll.Opening",)),
+    AtomicStatus("/a.py", 1, 2, "self.lock", "update", LockMaking(1, 2, "self.lock = RLock()", None)),
+    AtomicStatus("/a.py", 1, 2, old="d[k]", new="d.get(k)", after=("pass",)),
 ]
 
 

@@ -12,11 +12,11 @@ import libcst as cst
 import pytest
 from libcst.codemod import CodemodCommand, CodemodContext, TransformSkip, TransformSuccess, transform_module
 
-from kvlint.diagnostics import Finding, FixPlan, Location, Severity, Span
+from kvlint.diagnostics import AtomicStatus, Finding, FixPlan, Location, OpeningStatus, Severity, Span
 from kvlint.fixing.edits import apply_plan
 from kvlint.integrations import codemods
 
-from .plans import drop, record, skip, sticky
+from .plans import PATH, STORED, drop, record, skip, sticky
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCE = """\
@@ -45,6 +45,8 @@ PLANS: dict[type[CodemodCommand], FixPlan] = {
     codemods.RecordFailureCommand: record(10),
     codemods.SkipGuardCommand: skip(15, 40),
     codemods.DeferAbortCleanupCommand: drop(19, 9),
+    codemods.OpeningStatusCommand: OpeningStatus(PATH, 10, "update", "status", STORED, ("Poll.Bootstrapping",)),
+    codemods.AtomicStatusCommand: AtomicStatus(PATH, 10, 5, "self.lock", "update"),
 }
 PIN = '''\
 """A backend whose writer lets a stored failure be overwritten."""
@@ -177,3 +179,19 @@ def test_real_tool_fixes_a_folder(tmp_path: Path, configured: bool) -> None:
     added = [line for line in lines if line not in PIN.splitlines()]
     assert added[0].strip() == "# A stored terminal status is final."
     assert [line for line in lines if line not in added] == PIN.splitlines()
+
+
+def test_a_command_of_a_rule_that_is_off_by_default_needs_no_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "conn.py"
+    source = (
+        PIN
+        + """
+    def clear(self, room):
+        self.request_status.pop(room, None)
+"""
+    )
+    path.write_text(source)
+    result = transform_module(codemods.AtomicStatusCommand(CodemodContext(filename=str(path))), source)
+    assert isinstance(result, TransformSuccess)
+    assert result.code.count("with self._status_lock:") == 2
+    assert "import queue\nimport threading\n" in result.code

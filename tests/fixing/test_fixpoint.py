@@ -152,8 +152,8 @@ def test_plan_that_names_a_target_by_another_spelling_is_applied_to_it() -> None
 
 
 def test_edit_that_misses_its_aim_is_dropped_and_reported_and_the_rest_stays() -> None:
-    def verify(plan: FixPlan, overlay: Mapping[str, bytes]) -> str | None:
-        assert overlay["a.py"] != SOURCE
+    def verify(plan: FixPlan, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str | None:
+        assert after["a.py"] not in (SOURCE, before.get("a.py"))
         return "the table is not the intended one" if isinstance(plan, StickyTerminal) else None
 
     outcome = _fix(_everything(), unsafe=False, verify=verify)

@@ -1,9 +1,10 @@
 """The remedy of every fixture: `fixed.py` is what fixing `bad.py` gives, mends all of it, and keeps everything else.
 
 A folder stands for one rule, and that rule's own fix is tried first: `kvlint fix --select CODE`, with `--unsafe-fixes`
-where the rule's fix is unsafe (KVL003, KVL005).  Without that a KVL003 would never show its own fix: the safe one of
-KVL002 closes the finding as well.  Then follows a plain `kvlint fix` for what the other rules find in the same file,
-which needs `--unsafe-fixes` only for a lost failure (KVL005), whose fix is always unsafe.
+where the rule's fix is unsafe (KVL003, KVL005, KVL006, KVL008).  Without that a KVL003 would never show its own fix:
+the safe one of KVL002 closes the finding as well.  Then follows a plain `kvlint fix` for what the other rules find in
+the same file, which needs `--unsafe-fixes` only for a lost failure (KVL005), whose fix is always unsafe.  Of the rules
+that are off by default only the folder's own takes part.
 
 A case of several files has no committed remedy, because its files would be checked together with it.
 """
@@ -19,9 +20,10 @@ import pytest
 import kvlint
 from kvlint.analysis.facts import facts_of
 from kvlint.analysis.infer import Writer
+from kvlint.analysis.values import ABSENT
 from kvlint.config import Config
 from kvlint.diagnostics import Applicability
-from kvlint.registry import rule_of
+from kvlint.registry import rule_of, rules
 from kvlint.semantics.world import World
 
 RULES = Path(__file__).parent.parent.parent / "fixtures" / "rules"
@@ -34,6 +36,12 @@ def name_of(path: Path) -> str:
 
 def own_code(path: Path) -> str:
     return path.relative_to(RULES).parts[0].partition("_")[0].upper()
+
+
+def asked_in(path: Path) -> Config:
+    """The default rules, and the folder's own where that is none."""
+    others = tuple(rule.code for rule in rules() if not rule.default and rule.code != own_code(path))
+    return Config(extend_select=(own_code(path),), ignore=others)
 
 
 def single_files() -> list[Path]:
@@ -51,19 +59,20 @@ def folders() -> Iterator[Path]:
             yield case
 
 
-def fix(target: Path, code: str) -> None:
-    """Fix ``target`` as the docstring says; nothing may be refused that nothing else mends."""
+def fix(target: Path, case: Path) -> None:
+    """Fix ``target``, a copy of ``case``, as the docstring says; nothing may be refused that nothing else mends."""
+    code, config = own_code(case), asked_in(case)
     if rule_of(code).fix is not None and rule_of(code).fix.APPLICABILITY is Applicability.UNSAFE:  # type: ignore[union-attr]
         kvlint.fix([target], unsafe=True, config=Config(select=(code,)))
-    unsafe = any(finding.code == "KVL005" for finding in kvlint.check([target], Config()))
-    run = kvlint.fix([target], unsafe=unsafe, config=Config())
+    unsafe = any(finding.code == "KVL005" for finding in kvlint.check([target], config))
+    run = kvlint.fix([target], unsafe=unsafe, config=config)
     assert run.refused == ()
 
 
 def fixed_copy(bad: Path, folder: Path, content: bytes | None = None) -> Path:
     copy = folder / "bad.py"
     copy.write_bytes(bad.read_bytes() if content is None else content)
-    fix(copy, own_code(bad))
+    fix(copy, bad)
     return copy
 
 
@@ -75,7 +84,7 @@ def is_without_insertions(before: list[str], after: list[str]) -> bool:
 
 @pytest.mark.parametrize("bad", single_files(), ids=name_of)
 def test_there_is_a_remedy_exactly_where_there_is_a_fix(bad: Path) -> None:
-    plans = [finding.plan for finding in kvlint.check([bad], Config()) if finding.plan is not None]
+    plans = [finding.plan for finding in kvlint.check([bad], asked_in(bad)) if finding.plan is not None]
     assert bad.with_name(REMEDY).exists() == bool(plans)
 
 
@@ -83,14 +92,14 @@ def test_there_is_a_remedy_exactly_where_there_is_a_fix(bad: Path) -> None:
 def test_fixing_gives_the_remedy(bad: Path, tmp_path: Path) -> None:
     copy = fixed_copy(bad, tmp_path)
     assert copy.read_bytes() == bad.with_name(REMEDY).read_bytes()
-    assert kvlint.check([copy], Config()) == []
+    assert kvlint.check([copy], asked_in(bad)) == []
 
 
 @pytest.mark.parametrize("bad", remedied(), ids=name_of)
 def test_the_remedy_needs_no_remedy(bad: Path, tmp_path: Path) -> None:
     remedy = tmp_path / REMEDY
     shutil.copy(bad.with_name(REMEDY), remedy)
-    run = kvlint.fix([remedy], unsafe=True, config=Config())
+    run = kvlint.fix([remedy], unsafe=True, config=asked_in(bad))
     assert (run.changes, run.report.findings, run.refused) == ((), (), ())
     assert remedy.read_bytes() == bad.with_name(REMEDY).read_bytes()
 
@@ -123,6 +132,8 @@ def test_tables_are_the_intended_ones(bad: Path) -> None:
         for (stored, written), cell in after[name].table.cells.items():
             if mended and enum.is_terminal(stored):
                 assert cell.outcomes == {stored}
+            elif stored is ABSENT and own_code(bad) == "KVL006":
+                assert cell.outcomes in ({ABSENT}, writer.table.cells[stored, written].outcomes)
             elif recording and written in enum.failures and enum.name_of(stored) is not None:
                 assert {enum.name_of(outcome) for outcome in cell.outcomes} <= set(enum.terminals)
                 assert cell.decided
@@ -139,11 +150,11 @@ def writers_of(path: Path) -> dict[str, Writer]:
 def test_a_case_of_several_files_is_mended(case: Path, tmp_path: Path) -> None:
     copy = tmp_path / case.name
     shutil.copytree(case, copy)
-    assert kvlint.check([copy], Config()) != []
-    fix(copy, own_code(case))
-    assert kvlint.check([copy], Config()) == []
+    assert kvlint.check([copy], asked_in(case)) != []
+    fix(copy, case)
+    assert kvlint.check([copy], asked_in(case)) == []
     mended = {path: path.read_bytes() for path in copy.rglob("*.py")}
-    assert kvlint.fix([copy], unsafe=True, config=Config()).changes == ()
+    assert kvlint.fix([copy], unsafe=True, config=asked_in(case)).changes == ()
     assert {path: path.read_bytes() for path in copy.rglob("*.py")} == mended
     if rule_of(own_code(case)).fix.APPLICABILITY is Applicability.SAFE:  # type: ignore[union-attr]
         for path in case.rglob("*.py"):

@@ -10,7 +10,7 @@ import pytest
 import kvlint
 from kvlint.analysis.verification import unintended
 from kvlint.config import Config
-from kvlint.diagnostics import FixPlan, RecordFailure, SkipGuard, StickyTerminal
+from kvlint.diagnostics import AtomicStatus, FixPlan, OpeningStatus, RecordFailure, SkipGuard, StickyTerminal
 from kvlint.fixing import edits
 from kvlint.fixing.edits import apply_plan
 from kvlint.fixing.region import Region
@@ -132,3 +132,27 @@ def test_fix_drops_an_edit_that_breaks_its_promise(tmp_path: Path, monkeypatch: 
     assert refusal.path == str(tmp_path / "a.py")
     assert "would treat Bootstrapping differently" in refusal.reason
     assert (tmp_path / "a.py").read_text() == WEAK
+
+
+def opening(path: str, *members: str) -> OpeningStatus:
+    return OpeningStatus(path, LINE, "update", "status", STORED, members)
+
+
+def test_rooms_that_are_still_created(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.py")
+    assert verdict(WEAK, opening(path, "Poll.Bootstrapping")) is None
+    reason = verdict(WEAK, opening(path, "Poll.Bootstrapping"), WEAK)
+    assert reason is not None
+    assert reason.startswith("update would still create a room from Failed: ")
+    reason = verdict(WEAK, opening(path, "Poll.Bootstrapping"), WEAK.replace("= status", "= None"))
+    assert reason is not None
+
+
+def test_a_lock_that_changes_what_a_writer_does(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.py")
+    plan = AtomicStatus(path, LINE, 5, "self.lock", "update")
+    assert verdict(WEAK, plan) is None
+    reason = verdict(WEAK, plan, LOSING)
+    assert reason is not None
+    assert reason.startswith("update would treat ")
+    assert verdict(WEAK, AtomicStatus(path, LINE, 5, "self.lock"), LOSING) is None

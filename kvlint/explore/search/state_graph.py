@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
-from kvlint.explore.control import Control
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Access, Choice, Violation
+from kvlint.explore.search.limits import Limits
 
-Run = Callable[["StateGraph"], None]
+Run = Callable[[Strategy], None]
 _ROOT = 0
 _UNKNOWN = -1
+_REPORT_EVERY = 256
+_DEAR = 1 << 60
+_PREEMPTION = 1 << 20
+_OPEN, _DONE = 1, 2
 
 
 @dataclass(slots=True)
@@ -34,12 +39,12 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of a search: seconds, and states."""
+class Shortest:
+    """A schedule that breaks something with the fewest preemptions."""
 
-    seconds: float = 60.0
-    states: int = 2_000_000
-    steps: int = 5_000
+    violation: Violation
+    choices: list[Choice]
+    preemptions: int
 
 
 class StateGraph:
@@ -48,8 +53,15 @@ class StateGraph:
     ``run`` performs one run under this strategy, ``final`` judges a run that came to its end (nobody can go on).
     """
 
-    def __init__(self, run: Run, final: Callable[[Control], list[Violation]], limits: Limits) -> None:
+    def __init__(
+        self,
+        run: Run,
+        final: Callable[[Control], list[Violation]],
+        limits: Limits,
+        seen: Callable[[int, int, float], None] | None = None,
+    ) -> None:
         self._run = run
+        self._seen = seen
         self._final = final
         self._limits = limits
         self.nodes: list[Node] = []
@@ -63,6 +75,9 @@ class StateGraph:
         self.nodes = []
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._path: list[int] = []
+        self._initial: tuple[Violation, ...] = ()
+        self._unsupported: set[str] = set()
+        self._circular = False
         self.script: list[Choice] = []
         self.histories: list[int] = []
 
@@ -73,9 +88,17 @@ class StateGraph:
         while not self.reason:
             self._begin()
             if self._all_runs():
+                self.reason = self.reason or self._why_not_all()
                 self.complete = not self.reason
                 break
         self.seconds = time.perf_counter() - began
+
+    def _why_not_all(self) -> str:
+        """What may happen although every state was seen, or ""."""
+        for _ in self._children_first():
+            if self._circular:
+                return "a schedule can go on for ever without an end"
+        return "; ".join(sorted(self._unsupported))
 
     def _all_runs(self) -> bool:
         """False when the set of shared things grew, so that the search has to begin again."""
@@ -86,8 +109,11 @@ class StateGraph:
                 return False
             if self.reason or not self._back():
                 return True
-            if time.perf_counter() > self._deadline:
+            now = time.perf_counter()
+            if now > self._deadline:
                 self.reason = f"{self._limits.seconds:g} s were over"
+            elif self._seen is not None and not self.runs % _REPORT_EVERY:
+                self._seen(len(self.nodes), self.runs, self._limits.seconds - (self._deadline - now))
 
     _grown = False
 
@@ -126,6 +152,9 @@ class StateGraph:
             if self.reason:
                 return None
             number = self._add(key, control)
+        if not path and not known:
+            self._initial = tuple(control.events)
+            self._unsupported = control.limits
         if path:
             parent = self.nodes[path[-1]]
             parent.children[self._branch] = number
@@ -178,7 +207,9 @@ class StateGraph:
     def schedules(self, property: str | None = None) -> int:
         """The number of schedules, or of those that break ``property``."""
         total = self._paths(None)
-        return total if property is None else total - self._paths(property)
+        if property is None or _breaks(self._initial, property):
+            return total
+        return total - self._paths(property)
 
     def _paths(self, avoided: str | None) -> int:
         """Paths to an end that do not break ``avoided``."""
@@ -196,75 +227,96 @@ class StateGraph:
         return counts[_ROOT] or 0
 
     def _children_first(self) -> Iterator[int]:
-        done = bytearray(len(self.nodes))
+        entered = bytearray(len(self.nodes))
         stack = [(_ROOT, 0)]
+        entered[_ROOT] = _OPEN
         while stack:
             number, position = stack.pop()
-            if done[number]:
-                continue
-            children = [child for child in self.nodes[number].children if child != _UNKNOWN]
-            while position < len(children) and done[children[position]]:
+            children = self.nodes[number].children
+            while position < len(children) and (children[position] == _UNKNOWN or entered[children[position]]):
+                if children[position] != _UNKNOWN and entered[children[position]] == _OPEN:
+                    self._circular = True
                 position += 1
             if position == len(children):
-                done[number] = 1
+                entered[number] = _DONE
                 yield number
                 continue
             stack.append((number, position + 1))
             stack.append((children[position], 0))
+            entered[children[position]] = _OPEN
 
     def violations(self) -> set[Violation]:
         """Everything that some schedule breaks."""
-        found: set[Violation] = set()
+        found = set(self._initial)
         for node in self.nodes:
             found.update(node.final)
             for events in node.events:
                 found.update(events)
         return found
 
-    def fewest_preemptions(self, wanted: Callable[[Violation], bool]) -> tuple[list[Choice], int] | None:
-        """A schedule that breaks what is wanted with the fewest preemptions, and their number.
+    def fewest_preemptions(self, wanted: Callable[[Violation], bool]) -> Shortest | None:
+        """A schedule that breaks what is wanted with the fewest preemptions.
 
         A preemption takes the turn from an actor that could have gone on.
         """
+        for violation in filter(wanted, self._initial):
+            return Shortest(violation, [], 0)
         start = (_ROOT, -1)
         came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None] = {start: None}
         cost = {start: 0}
-        settled: set[tuple[int, int]] = set()
-        todo = deque([start])
+        broken: dict[tuple[int, int], Violation] = {}
+        todo = [(0, 0, start)]
+        pushed = 0
         while todo:
-            here = todo.popleft()
-            if here in settled:
+            price, _, here = heappop(todo)
+            if price > cost[here]:
                 continue
-            settled.add(here)
             number, last = here
-            if number < 0:
-                return _way(came, here), cost[here]
-            node = self.nodes[number]
-            if any(map(wanted, node.final)):
-                return _way(came, here), cost[here]
-            running = any(choice.actor == last for choice in node.choices)
-            for choice, child, events in zip(node.choices, node.children, node.events, strict=True):
-                if child == _UNKNOWN:
-                    continue
+            if number >= 0:
+                broken.update((here, violation) for violation in self.nodes[number].final if wanted(violation))
+            if here in broken:
+                return Shortest(broken[here], _way(came, here), price // _PREEMPTION)
+            for branch, choice, child in self._known_branches(number):
                 there = (child, choice.actor)
-                price = cost[here] + (running and choice.actor != last)
-                if any(map(wanted, events)):
+                shown = next(filter(wanted, self.nodes[number].events[branch]), None)
+                if shown is not None:
                     # An end of its own: the price of a schedule that does not go on.
-                    there = (-1 - child, choice.actor)
-                if price < cost.get(there, 1 << 30):
-                    cost[there] = price
+                    there = (-2 - child, choice.actor)
+                    broken[there] = shown
+                dearer = price + self._price(number, last, choice)
+                if dearer < cost.get(there, _DEAR):
+                    cost[there] = dearer
                     came[there] = (here, choice)
-                    (todo.append if price > cost[here] else todo.appendleft)(there)
+                    pushed += 1
+                    heappush(todo, (dearer, pushed, there))
         return None
+
+    def _known_branches(self, number: int) -> list[tuple[int, Choice, int]]:
+        node = self.nodes[number]
+        branches = enumerate(zip(node.choices, node.children, strict=True))
+        return [(branch, choice, child) for branch, (choice, child) in branches if child != _UNKNOWN]
+
+    def _price(self, number: int, last: int, choice: Choice) -> int:
+        """What it costs to go on with ``choice`` after ``last``.
+
+        Of two schedules with as many preemptions, the one whose preemptions
+        stand where an actor waits for the world is easier to believe: a
+        transfer takes milliseconds, the gap between two operations does not.
+        """
+        node = self.nodes[number]
+        if choice.actor == last:
+            return 0
+        running = [access for other, access in zip(node.choices, node.accesses, strict=True) if other.actor == last]
+        if not running:
+            return 0
+        return _PREEMPTION + (not running[0].waits)
 
 
 def _breaks(events: tuple[Violation, ...], property: str | None) -> bool:
     return property is not None and any(event.property == property for event in events)
 
 
-def _way(
-    came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]
-) -> list[Choice]:
+def _way(came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]) -> list[Choice]:
     way = []
     step = came[end]
     while step is not None:

@@ -1,0 +1,253 @@
+"""The search without a memory: one schedule for every way to order the steps that depend on each other.
+
+Dynamic partial-order reduction after Flanagan and Godefroid ("Dynamic
+partial-order reduction for model checking software", POPL 2005, figure 3, for
+steps that can be blocked), with sleep sets (Godefroid, "Partial-order methods
+for the verification of concurrent systems", LNCS 1032, chapter 5).  It shares
+nothing with the search over states but what an access is, and so checks it:
+both have to find the same violations and the same ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.operations import WHOLE, Access, Choice, Violation
+from kvlint.explore.search.limits import Limits
+
+Run = Callable[[Strategy], None]
+
+
+class _Next(NamedTuple):
+    """The operation that an actor is to do next, whether it can or waits.
+
+    ``waits_for_anything``: any step of anybody may be what it waits for.
+    """
+
+    actor: int
+    access: Access
+    waits_for_anything: bool
+    outcomes: int
+    is_enabled: bool
+
+    def depends_on(self, other: _Next) -> bool:
+        """Whether the order of the two can matter, or one of them may let the other go on."""
+        return self.waits_for_anything or other.waits_for_anything or not self.access.commutes(other.access)
+
+
+@dataclass(slots=True)
+class _State:
+    """A state on the way that is being gone, with what has to be tried there."""
+
+    nexts: dict[int, _Next]
+    sleeping: dict[Choice, _Next]
+    wanted: set[int] = field(default_factory=set)
+    done: dict[Choice, _Next] = field(default_factory=dict)
+
+    def enabled(self) -> list[int]:
+        return [actor for actor, each in self.nexts.items() if each.is_enabled]
+
+    def choices_of(self, actor: int) -> list[Choice]:
+        return [Choice(actor, outcome) for outcome in range(self.nexts[actor].outcomes)]
+
+    def open_choice(self, actors: set[int] | list[int]) -> Choice | None:
+        """A choice of one of ``actors`` that was not made here and would not only repeat what is known."""
+        for actor in actors:
+            for choice in self.choices_of(actor):
+                if choice not in self.done and choice not in self.sleeping:
+                    return choice
+        return None
+
+    def still_sleeping(self, step: _Next) -> dict[Choice, _Next]:
+        """What needs no trying after ``step``: it was tried before, and ``step`` makes no difference to it."""
+        return {
+            choice: each
+            for choice, each in (self.sleeping | self.done).items()
+            if each.actor != step.actor and not each.depends_on(step)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A step that was done; ``past`` is the set of steps that happened before it, itself included, as bits."""
+
+    step: _Next
+    past: int
+
+
+class PartialOrder:
+    """Goes through at least one schedule of every class of schedules that differ in the order of independent steps.
+
+    ``run`` performs one run under this strategy, ``final`` judges a run that
+    came to its end, as for ``StateGraph``.  ``limits.states`` bounds the
+    number of runs here.
+
+    Attributes:
+        runs: Runs that were made, over all beginnings.
+        traces: Runs that came to their end, since the last beginning.
+        finals: What is shared at the ends, as keys.
+        complete: Whether everything was gone through; else ``reason`` says what cut it.
+    """
+
+    def __init__(self, run: Run, final: Callable[[Control], list[Violation]], limits: Limits) -> None:
+        self._run = run
+        self._final = final
+        self._limits = limits
+        self.runs = 0
+        self.complete = False
+        self.reason = ""
+        self.seconds = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.script: list[Choice] = []
+        self.histories: list[int] = []
+        self.traces = 0
+        self.finals: set[Hashable] = set()
+        self._violations: set[Violation] = set()
+        self._states: list[_State] = []
+        self._events: list[_Event] = []
+        self._grown = False
+
+    def violations(self) -> set[Violation]:
+        """Everything that some schedule breaks."""
+        return set(self._violations)
+
+    def search(self) -> None:
+        """Go on until everything was gone through or a limit is reached.
+
+        Raises:
+            Stubborn: An actor could not be ended.
+        """
+        began = time.perf_counter()
+        self._deadline = began + self._limits.seconds
+        while not self._all_runs():
+            self._begin()
+        self.complete = not self.reason
+        self.seconds = time.perf_counter() - began
+
+    def _all_runs(self) -> bool:
+        """False when the set of shared things grew, so that the search has to begin again."""
+        while True:
+            self.runs += 1
+            self._run(self)
+            if self._grown:
+                return False
+            if self.reason or not self._back():
+                return True
+            if time.perf_counter() > self._deadline:
+                self.reason = f"{self._limits.seconds:g} s were over"
+            elif self.runs >= self._limits.states:
+                self.reason = f"{self.runs} schedules were run"
+            if self.reason:
+                return True
+
+    def _back(self) -> bool:
+        """Go back to the last state where something has to be tried, and try it."""
+        while self._states:
+            # The end of a way has a state, but no step was done from it.
+            del self.script[len(self._states) - 1 :]
+            del self._events[len(self._states) - 1 :]
+            state = self._states[-1]
+            choice = state.open_choice(state.wanted)
+            if choice is not None:
+                del self.histories[len(self.script) :]
+                self._go(state, choice)
+                return True
+            self._states.pop()
+        return False
+
+    def _go(self, state: _State, choice: Choice) -> None:
+        """Do a step: note it, and what it comes after."""
+        step = state.nexts[choice.actor]
+        state.done[choice] = step
+        past = 1 << len(self._events)
+        for event in self._events:
+            if event.step.actor == step.actor or event.step.depends_on(step):
+                past |= event.past
+        self._events.append(_Event(step, past))
+        self.script.append(choice)
+
+    def choose(self, control: Control) -> Choice | None:
+        """The next step; None at the end, and where every step was tried elsewhere."""
+        self._grown = control.grown
+        if control.grown:
+            return None
+        self._violations.update(control.events)
+        if len(self._states) >= self._limits.steps:
+            self.reason = f"a schedule had {self._limits.steps} steps"
+            return None
+        state = self._state(control)
+        self._states.append(state)
+        for each in state.nexts.values():
+            self._try_earlier(each)
+        enabled = state.enabled()
+        if not enabled:
+            self.traces += 1
+            self._violations.update(self._final(control))
+            self.finals.add(_contents(control))
+            return None
+        choice = state.open_choice(enabled)
+        if choice is None:
+            return None
+        state.wanted.add(choice.actor)
+        self._go(state, choice)
+        return choice
+
+    def _state(self, control: Control) -> _State:
+        nexts = {actor.number: _next(control, actor) for actor in control.actors if actor.pending is not None}
+        if not self._states:
+            return _State(nexts, {})
+        return _State(nexts, self._states[-1].still_sleeping(self._events[-1].step))
+
+    def _try_earlier(self, step: _Next) -> None:
+        """Have ``step`` tried before the last step done that it depends on, if it could have come before."""
+        known = 0
+        for event in self._events:
+            if event.step.actor == step.actor:
+                known = event.past
+        for number in range(len(self._events) - 1, -1, -1):
+            event = self._events[number]
+            if event.step.actor != step.actor and event.step.depends_on(step):
+                if not known >> number & 1:
+                    self._want(number, step.actor, known)
+                    return
+
+    def _want(self, number: int, actor: int, known: int) -> None:
+        """Have ``actor``, or one that it waits for, tried in the state before step ``number``."""
+        state = self._states[number]
+        enabled = state.enabled()
+        if actor in enabled:
+            state.wanted.add(actor)
+            return
+        helpful = {
+            event.step.actor
+            for later, event in enumerate(self._events)
+            if later > number and known >> later & 1 and event.step.actor in enabled
+        }
+        if not helpful:
+            state.wanted.update(enabled)
+        elif not helpful & state.wanted:
+            state.wanted.add(min(helpful))
+
+
+def _next(control: Control, actor: Actor) -> _Next:
+    pending = actor.pending
+    assert pending is not None
+    key = None if pending.key is WHOLE else control.identities.frozen(pending.key, actor.history)
+    return _Next(
+        actor.number,
+        Access(pending.resource.identity, key, pending.writes),
+        pending.ready is not None and pending.resource.uses.waits_for_anything,
+        pending.outcomes,
+        actor.can_go_on(),
+    )
+
+
+def _contents(control: Control) -> Hashable:
+    shared = [(each.identity, each.content) for each in control.resources if each.uses.shared]
+    return (frozenset(shared), control.outside())

@@ -1,0 +1,118 @@
+"""The quick search: schedules with few preemptions first, as few suffice for most bugs.
+
+Musuvathi and Qadeer, "Iterative context bounding for systematic testing of
+multithreaded programs" (PLDI 2007).  It finds witnesses; that nothing was found
+proves nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from kvlint.explore.control import Control, Strategy
+from kvlint.explore.operations import Choice, Violation
+from kvlint.explore.search.limits import Limits
+
+_MANY = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The first schedule that breaks a property, in the order of this search."""
+
+    violation: Violation
+    choices: tuple[Choice, ...]
+    preemptions: int
+    seconds: float
+
+
+class PreemptionBound:
+    """Every schedule with at most ``bound`` preemptions, by running the program once per branch."""
+
+    def __init__(
+        self,
+        run: Callable[[Strategy], None],
+        final: Callable[[Control], list[Violation]],
+        limits: Limits,
+        bound: int,
+    ) -> None:
+        self._run = run
+        self._final = final
+        self._limits = limits
+        self._bound = bound
+        self.runs = 0
+        self.complete = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.script: list[Choice] = []
+        self.histories: list[int] = []
+        self._seen: dict[Hashable, int] = {}
+        self._branches: list[list[tuple[Choice, int]]] = []
+        self._used: list[int] = [0]
+        self._grown = False
+        # A schedule is one between the yield points that were known then.
+        self.found: dict[str, Found] = {}
+
+    def search(self) -> None:
+        """Go on until every such schedule was seen or a limit is reached."""
+        self._began = time.perf_counter()
+        while True:
+            self.runs += 1
+            self._run(self)
+            if time.perf_counter() - self._began > self._limits.seconds:
+                return
+            if self._grown:
+                self._begin()
+            elif not self._back():
+                self.complete = True
+                return
+
+    def _back(self) -> bool:
+        while self._branches:
+            self.script.pop()
+            self._used.pop()
+            if self._branches[-1]:
+                self._go(*self._branches[-1].pop())
+                del self.histories[len(self.script) - 1 :]
+                return True
+            self._branches.pop()
+        return False
+
+    def _go(self, choice: Choice, used: int) -> None:
+        self.script.append(choice)
+        self._used.append(used)
+
+    def choose(self, control: Control) -> Choice | None:
+        """The next branch; None in a state that was reached with no more preemptions before."""
+        self._grown = control.grown
+        if control.grown:
+            return None
+        for violation in control.events:
+            self._note(violation)
+        last = self.script[-1].actor if self.script else -1
+        used = self._used[-1]
+        key = (control.state(), last)
+        if self._seen.get(key, _MANY) <= used or len(self.script) >= self._limits.steps:
+            return None
+        self._seen[key] = used
+        choices, _ = control.choices()
+        if not choices:
+            for violation in self._final(control):
+                self._note(violation)
+            return None
+        stays = any(choice.actor == last for choice in choices)
+        ways = [(choice, used + (stays and choice.actor != last)) for choice in choices]
+        ways = [way for way in ways if way[1] <= self._bound]
+        # Taken from the end: whoever runs goes on first.
+        ways.sort(key=lambda way: (way[1], way[0]), reverse=True)
+        self._branches.append(ways)
+        self._go(*ways.pop())
+        return self.script[-1]
+
+    def _note(self, violation: Violation) -> None:
+        if violation.property not in self.found:
+            seconds = time.perf_counter() - self._began
+            self.found[violation.property] = Found(violation, tuple(self.script), self._used[-1], seconds)

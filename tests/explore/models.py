@@ -1,0 +1,158 @@
+"""Small programs on controlled containers and locks, and what each strategy finds in them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from kvlint.explore import primitives
+from kvlint.explore.adoption import Adopted
+from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.operations import Choice, Violation
+from kvlint.explore.search.partial_order import PartialOrder
+from kvlint.explore.search.limits import Limits
+from kvlint.explore.search.state_graph import StateGraph
+from kvlint.explore.switching import Greenlets, Switching
+
+from .every_schedule import EverySchedule
+
+DIED = "died"
+DEADLOCK = "deadlock"
+
+
+class World:
+    """What the actors of a model share: attributes, whose containers become controlled."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+Body = Callable[[World], None]
+
+
+class Model:
+    """``build`` makes what is shared, each body is an actor."""
+
+    def __init__(
+        self, build: Callable[[World], None], *bodies: Body, switching: Switching | None = None, outside: bool = False
+    ) -> None:
+        self.control = control = Control(switching or Greenlets())
+        self.world = world = World(control)
+        build(world)
+        self._adopted = Adopted(control, {"": world}, lambda kind: issubclass(kind, World))
+        control.actors = [
+            Actor(number, f"{body.__name__} {number}", lambda body=body: body(world))  # type: ignore[misc]
+            for number, body in enumerate(bodies)
+        ]
+        control.keep()
+        self.ends: set[Hashable] = set()
+
+    def run(self, strategy: Strategy) -> None:
+        self._adopted.restore()
+        self.control.run(strategy)
+        if self._adopted.control_changed_attributes():
+            self.control.grown = True
+
+    def final(self, control: Control) -> list[Violation]:
+        current, control.current = control.current, None
+        self.ends.add(plain(vars(self.world)))
+        control.current = current
+        found = []
+        for actor in control.actors:
+            if actor.died is not None:
+                found.append(Violation(DIED, actor.name, repr(actor.died)))
+            elif not actor.finished:
+                assert actor.pending is not None
+                found.append(
+                    Violation(DEADLOCK, actor.name, f"{actor.pending.kind} {actor.pending.resource.uses.label}")
+                )
+        return found
+
+
+def plain(value: Any) -> Hashable:
+    """What ``value`` holds, comparable between programs."""
+    if isinstance(value, dict):
+        return tuple((key, plain(held)) for key, held in dict.items(value) if key != "control")
+    if isinstance(value, set):
+        return frozenset(set.__iter__(value))
+    if isinstance(value, list | deque):
+        return tuple(map(plain, type(value).__mro__[2].__iter__(value))) if False else tuple(map(plain, _items(value)))
+    if isinstance(value, primitives._Primitive):
+        return value.content()
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _items(value: Any) -> list[Any]:
+    return list((list if isinstance(value, list) else deque).__iter__(value))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found; ``by_property`` counts schedules."""
+
+    violations: frozenset[Violation]
+    ends: frozenset[Hashable]
+    schedules: int
+    by_property: tuple[tuple[str, int], ...]
+
+
+Make = Callable[[], Model]
+LIMITS = Limits(seconds=120.0)
+
+
+def cached(make: Make) -> tuple[StateGraph, Found]:
+    model = make()
+    graph = StateGraph(model.run, model.final, LIMITS)
+    graph.search()
+    assert graph.complete, graph.reason
+    violations = graph.violations()
+    counts = {violation.property: graph.schedules(violation.property) for violation in violations}
+    return graph, Found(frozenset(violations), frozenset(model.ends), graph.schedules(), tuple(sorted(counts.items())))
+
+
+def naive(make: Make, most_schedules: int = 200_000) -> tuple[EverySchedule, Found]:
+    model = make()
+    search = EverySchedule(model.run, model.final, most_schedules)
+    search.search()
+    return search, Found(
+        frozenset(search.violations),
+        frozenset(model.ends),
+        search.schedules,
+        tuple(sorted(search.by_property.items())),
+    )
+
+
+def reduced(make: Make) -> tuple[PartialOrder, frozenset[Violation], frozenset[Hashable]]:
+    model = make()
+    search = PartialOrder(model.run, model.final, LIMITS)
+    search.search()
+    assert search.complete, search.reason
+    return search, frozenset(search.violations()), frozenset(model.ends)
+
+
+class Again:
+    """The strategy that makes given choices."""
+
+    def __init__(self, script: list[Choice]) -> None:
+        self._left = list(script)
+        self.script: list[Choice] = []
+        self.histories: list[int] = []
+        self.violations: list[Violation] = []
+        self.preemptions = 0
+
+    def choose(self, control: Control) -> Choice | None:
+        self.violations += control.events
+        choices, _ = control.choices()
+        if not self._left:
+            return None
+        choice = self._left.pop(0)
+        assert choice in choices
+        last = self.script[-1].actor if self.script else -1
+        self.preemptions += choice.actor != last and any(each.actor == last for each in choices)
+        self.script.append(choice)
+        return choice
