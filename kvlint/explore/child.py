@@ -150,7 +150,9 @@ def _failure(error: BaseException, root: str, has_loaded: bool) -> Failed:
         case MemoryError():
             at = f", the last time at {place}" if place else ""
             return Failed(FailureKind.LIMIT, f"no more memory is allowed{at}; --memory-limit sets how much is")
-        case _ if _is_unsupported(error):
+        case _ if _is_ours(error, "BadToken"):
+            return Failed(FailureKind.TOKEN, f"--replay: {error}")
+        case _ if _is_ours(error, "Unsupported", "Stubborn"):
             return Failed(limit, str(error))
         case _ if place is not None or not isinstance(error, Exception):
             raised = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -160,9 +162,9 @@ def _failure(error: BaseException, root: str, has_loaded: bool) -> Failed:
             return Failed(FailureKind.CRASH, last, "".join(traceback.format_exception(error)))
 
 
-def _is_unsupported(error: BaseException) -> bool:
-    """Whether the engine says that it cannot go on with this tree."""
-    return type(error).__module__.startswith("kvlint.explore.") and type(error).__name__ in {"Unsupported", "Stubborn"}
+def _is_ours(error: BaseException, *names: str) -> bool:
+    """Whether an error is one of the engine's, which is loaded if it has raised one."""
+    return type(error).__module__.startswith("kvlint.explore.") and type(error).__name__ in names
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,6 +13,7 @@ from kvlint.explore.parent import Limits, Printed, Process
 from kvlint.explore.request import Request
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Verdict
 from kvlint.explore.scenarios import scenario
+from kvlint.explore.search.verdicts import worst
 from kvlint.properties import PROPERTIES
 
 _NOTHING_TOLD = Failed(FailureKind.CRASH, "the exploration ended without a result for every scenario")
@@ -158,6 +159,7 @@ class _Run:
             loaded=loaded.loaded,
             stubbed=loaded.stubbed,
             scheduler=self.request.scheduler,
+            verdict=worst(result.verdict for result in scenarios),
             scenarios=tuple(scenarios),
         )
         return Outcome(exploration, self.replayed, self.failure, self.printed)

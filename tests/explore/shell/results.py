@@ -13,6 +13,7 @@ from kvlint.explore.results import (
     Witness,
 )
 from kvlint.explore.scenarios import scenario as known
+from kvlint.explore.search.verdicts import worst
 from kvlint.properties import PROPERTIES
 
 _CONN = "tree/sglang/srt/disaggregation/nixl/conn.py"
@@ -106,5 +107,6 @@ def exploration(*scenarios: ScenarioResult, scheduler: bool = True) -> Explorati
         loaded=("sglang.srt.disaggregation.common.conn", "sglang.srt.disaggregation.nixl.conn"),
         stubbed=("RDMA transfers: a NIXL agent that moves nothing", "ZMQ"),
         scheduler=scheduler,
+        verdict=worst(result.verdict for result in scenarios),
         scenarios=scenarios,
     )

@@ -142,6 +142,7 @@ def test_a_root_that_leads_to_a_tree_is_served(served: Callable[..., list[Event]
 
 
 Unsupported = type("Unsupported", (Exception,), {"__module__": "kvlint.explore.opening"})
+BadToken = type("BadToken", (ValueError,), {"__module__": "kvlint.explore.replay"})
 Stubborn = type("Stubborn", (Exception,), {"__module__": "kvlint.explore.control"})
 
 
@@ -158,6 +159,7 @@ Stubborn = type("Stubborn", (Exception,), {"__module__": "kvlint.explore.control
         (Stalled("no step for 9 s"), FailureKind.LIMIT, FailureKind.LIMIT, "^no step for 9 s$"),
         (MemoryError(), FailureKind.LIMIT, FailureKind.LIMIT, "^no more memory is allowed; --memory-limit"),
         (Unsupported("two frames"), FailureKind.LOAD, FailureKind.LIMIT, "^two frames$"),
+        (BadToken("it is damaged"), FailureKind.TOKEN, FailureKind.TOKEN, "^--replay: it is damaged$"),
         (Stubborn("worker"), FailureKind.LOAD, FailureKind.LIMIT, "^worker$"),
         (SystemExit(3), FailureKind.LOAD, FailureKind.LIMIT, ": the tree's code raised SystemExit: 3$"),
         (KeyboardInterrupt(), FailureKind.LOAD, FailureKind.LIMIT, ": the tree's code raised KeyboardInterrupt$"),
