@@ -1,0 +1,120 @@
+"""Steps and waits of a schedule in the words of the program, shared by the text report, the page and the diagram."""
+
+from __future__ import annotations
+
+import re
+
+from kvlint.explore.results import Step, Witness
+from kvlint.source.display import one_line, slashed
+
+#: Between what is done and what comes of it.
+ARROW = "→"
+
+#: How operations are put that are no plain method of what they are done to.
+_WORDS = {
+    "in": "{key} in {label}",
+    "[]": "{label}[{key}]",
+    "[]=": "{label}[{key}] = {observed}",
+    "del": "del {label}[{key}]",
+    "len": "len({label})",
+    "iter": "iter({label})",
+    "repr": "repr({label})",
+    "acquire": "acquire {label}",
+    "release": "release {label}",
+    "wait": "wait for {label}",
+    "notify": "notify {label}",
+    "take": "take from {label}",
+    "put": "put {observed} into {label}",
+    "transfer": "{label}",
+    "receive": "receive {observed}",
+    "await change": "wait for a change",
+    "read": "{label}",
+    "store": "{label} = {observed}",
+}
+#: Operations that hand nothing back that is worth a word, unless they fail.
+_SILENT = {
+    *("[]=", "del", "release", "wait", "notify", "receive", "await change", "store", "clear", "set"),
+    *("update", "add", "discard", "remove", "append", "appendleft", "insert", "extend", "extendleft", "move_to_end"),
+    *("reverse", "rotate", "sort"),
+}
+#: What a queue answers that neither took nor gave anything.
+_REFUSED = {"full", "empty"}
+_RAISED = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL)
+_MESSAGE = re.compile(r"(?P<kind>[\w-]+) (?P<room>\S+) \d+")
+#: Properties of an end: nobody can go on, so whoever still waits does it for ever.
+_ENDINGS = {"pinned-room": "for ever", "thread-death": "for ever", "stuck-until-timeout": "until a timeout"}
+
+
+def phrase(step: Step) -> str:
+    """What was done and what came of it, in one line: ``7 in transfer_infos → True``."""
+    done, came = operation(step), outcome(step)
+    return f"{done} {ARROW} {came}" if came else done
+
+
+def operation(step: Step) -> str:
+    """What was done: ``request_status[7] = Failed``, ``acquire failure_lock``."""
+    label = step.label.removeprefix(".").removesuffix(" waiters") or "it"
+    key = step.key or "…"
+    words = _WORDS.get(step.operation)
+    if words is None:
+        return one_line(_method(step, label))
+    if step.operation == "put" and _plain(step.observed) in _REFUSED:
+        words = "put into {label}"
+    observed = "…" if _has_failed(step) else _received(step.observed) if step.operation == "receive" else step.observed
+    return one_line(words.format(label=label, key=key, observed=observed))
+
+
+def outcome(step: Step) -> str:
+    """What came of it, or "" where there is nothing to say: ``True``, ``raises KeyError(7)``."""
+    if _has_failed(step):
+        return one_line(f"raises {step.observed}")
+    observed = _plain(step.observed) if step.operation in {"transfer", "take", "put"} else step.observed
+    if step.operation == "put":
+        return observed if observed in _REFUSED else ""
+    if step.operation == "acquire":
+        return {"True": "", "False": "it is not free"}.get(observed, one_line(observed))
+    return "" if step.operation in _SILENT else one_line(observed)
+
+
+def where(step: Step) -> str:
+    """The line of the tree that did it, ``path:line (function)``, or what else did."""
+    if step.place is None:
+        return "outside of the tree"
+    return one_line(f"{slashed(step.place.path)}:{step.place.line} ({step.place.function})")
+
+
+def wait(witness: Witness, actor: str) -> str:
+    """What an actor does after the last step: ``waits for take chunks``, ``has ended``."""
+    awaited = witness.waiting.get(actor)
+    if awaited is None:
+        return "goes on" if witness.waiting else ""
+    if not awaited:
+        return "has ended"
+    ending = _ENDINGS.get(witness.property, "")
+    return one_line(f"waits for {awaited}" + (f" — {ending}" if ending and not _is_idle(awaited) else ""))
+
+
+def _is_idle(awaited: str) -> bool:
+    """Whether a thread waits for work, as it does all day long."""
+    return awaited.startswith(("take ", "receive"))
+
+
+def _method(step: Step, label: str) -> str:
+    if step.operation.isidentifier():
+        return f"{label}.{step.operation}({step.key})"
+    return f"{label} {step.operation} …"
+
+
+def _has_failed(step: Step) -> bool:
+    return step.operation != "store" and _RAISED.fullmatch(step.observed) is not None
+
+
+def _received(observed: str) -> str:
+    found = _MESSAGE.fullmatch(_plain(observed))
+    return f"{found['kind'].upper()} of room {found['room']}" if found else observed
+
+
+def _plain(observed: str) -> str:
+    """``observed`` without the quotes that Python writes around text."""
+    quoted = len(observed) > 1 and observed[0] == observed[-1] and observed[0] in "'\""
+    return observed[1:-1] if quoted else observed
