@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvlint.explore.report.drawing import MONO, SANS, Canvas, fitted, wrapped
+from kvlint.explore.report.drawing import BOLD, MONO, SANS, Canvas, fitted, wrapped
 from kvlint.explore.report.phrases import ARROW, operation, outcome, phrase, where
 from kvlint.explore.report.turns import Row
 from kvlint.explore.results import Place, Step
 from kvlint.source.display import counted, slashed
 
-PADDING = 8
-_TEXT, _SMALL = 12, 10.5
-_LEADING = 15.5
+PADDING = 7
+_TEXT, _SMALL, _BREAKS = 11.5, 10.5, 11.0
+_LEADING = 15
 _MOST_LINES = 3
 
 
@@ -36,22 +36,23 @@ class StepBox:
             canvas.text(x + PADDING, y + 16 + number * _LEADING, text, kind, size)
 
 
-def step_box(row: Row, width: float) -> StepBox:
-    """The box of a row that is ``width`` wide."""
+def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
+    """The box of a row that is ``width`` wide, with ``reserved`` at the end of its last line left empty."""
     inner = width - 2 * PADDING
     if row.is_folded:
         text = f"⋮ {counted(len(row.steps), 'step')} more"
         title = "\n".join(f"{row.number + nth}: {phrase(step)}" for nth, step in enumerate(row.steps, 1))
-        return StepBox(((fitted(text, inner, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title))
+        return StepBox(((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title))
     step = row.step
     weight = " strong" if step.writes else ""
-    lines = [(line, f"mono{weight}", float(_TEXT)) for line in _told(step, inner)]
-    lines.append((short_place(step.place, inner), "mono muted", _SMALL))
+    lines = [(line, f"mono{weight}", _TEXT) for line in _told(step, inner)]
+    place = short_place(step.place, inner - (0 if step.breaks else reserved))
+    lines.append((place, "mono muted", _SMALL))
     kind = "box write" if step.writes else "box"
     if step.breaks:
         kind = "box broken"
-        for line in wrapped(f"✗ breaks {step.breaks}", inner, 2, _TEXT, SANS):
-            lines.append((line, "sans strong bad", _TEXT))
+        for line in wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD):
+            lines.append((line, "sans strong bad", _BREAKS))
     return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}\n{where(step)}"))
 
 
@@ -67,13 +68,11 @@ def short_place(place: Place | None, width: float) -> str:
 
 
 def _told(step: Step, width: float) -> list[str]:
-    """What was done and what came of it, on one line where that fits."""
-    whole = phrase(step)
-    if len(whole) * _TEXT * MONO <= width:
-        return [whole]
-    came = outcome(step)
-    done = wrapped(operation(step), width, _MOST_LINES)
-    return [*done, *wrapped(f"{ARROW} {came}", width, 2)] if came else done
+    """What was done and what came of it, on one line or with a line of its own, where that fits."""
+    whole, done, came = phrase(step), operation(step), outcome(step)
+    if came and len(whole) * _TEXT * MONO > width >= len(done) * _TEXT * MONO:
+        return [done, *wrapped(f"{ARROW} {came}", width, _MOST_LINES - 1)]
+    return wrapped(whole, width, _MOST_LINES)
 
 
 def _shortened(title: str) -> str:

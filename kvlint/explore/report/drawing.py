@@ -11,10 +11,10 @@ from importlib.resources import files
 
 from kvlint.report.excerpts import shown
 
-#: The advance of a character in em: exact for monospaced fonts, generous for the sans serif labels.
-MONO, SANS = 0.602, 0.58
+#: The advance of a character in em: exact for monospaced fonts, generous for labels without serifs, bold ones too.
+MONO, SANS, BOLD = 0.602, 0.58, 0.67
 _ELLIPSIS = "…"
-_BREAKS = re.compile(r"(?<=[\s.,=→_/])|(?=[\[(])")
+_BREAKS = re.compile(r"(?<=[\s.,/-])|(?=→)")
 
 #: What is drawn how: selector, property, and a colour of the page's palette, or a value that is none.
 _RULES = (
@@ -76,11 +76,15 @@ _RULES = (
 
 @dataclass
 class Canvas:
-    """What is drawn, each piece with the heights between which it lies."""
+    """What is drawn, each piece with the heights between which it lies.
+
+    The picture may be cut at ``cuts``; what is above ``head`` is a part of its own.
+    """
 
     width: int
     pieces: list[tuple[float, float, str]] = field(default_factory=list)
     cuts: list[float] = field(default_factory=list)
+    head: float = 0.0
 
     def box(self, x: float, y: float, width: float, height: float, kind: str, radius: int = 5, title: str = "") -> None:
         """A rectangle; ``title`` is what a pointer over it shows."""
@@ -111,7 +115,7 @@ class Canvas:
 
     def cut(self, y: float) -> None:
         """Here the picture may be cut in two."""
-        self.cuts.append(y)
+        self.cuts.append(round(y))
 
     def parts(self, height: float, most: float) -> Iterator[tuple[float, float, str]]:
         """The picture in parts of at most ``most``, where it can be cut: begin, end and shapes of each."""
@@ -119,6 +123,8 @@ class Canvas:
         while begin < height:
             fitting = [cut for cut in self.cuts if begin < cut <= begin + most]
             end = height if height - begin <= most or not fitting else fitting[-1]
+            if begin < self.head < height and most < height:
+                end = self.head
             yield begin, end, "".join(shape for top, bottom, shape in self.pieces if top < end and bottom > begin)
             begin = end
 
@@ -135,6 +141,11 @@ def fitted(text: str, width: float, size: float = 12, advance: float = MONO) -> 
     """``text``, cut off where ``width`` ends."""
     room = max(1, int(width / (size * advance)))
     return text if len(text) <= room else text[: room - 1] + _ELLIPSIS
+
+
+def size_that_fits(text: str, width: float, sizes: tuple[float, ...], advance: float = MONO) -> float:
+    """The first of ``sizes`` in which ``text`` fits, or the last."""
+    return next((size for size in sizes if len(text) * size * advance <= width), sizes[-1])
 
 
 def wrapped(text: str, width: float, most: int, size: float = 12, advance: float = MONO) -> list[str]:

@@ -210,7 +210,7 @@ def _cell(step: Step) -> CellView:
 
 def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
     if judged.verdict is Verdict.HOLDS:
-        return VerdictView(judged.verdict, _schedules("in all ", scenario.schedules))
+        return VerdictView(judged.verdict, "")
     if judged.verdict is Verdict.INCONCLUSIVE:
         return VerdictView(judged.verdict, "")
     if judged.schedules is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvlint.explore.report.boxes import step_box
-from kvlint.explore.report.drawing import SANS, Canvas, fitted, wrapped
+from kvlint.explore.report.drawing import BOLD, SANS, Canvas, fitted, wrapped
 from kvlint.explore.report.phrases import wait
 from kvlint.explore.report.room_status import Change
 from kvlint.explore.report.turns import Row, Turn
@@ -35,21 +35,20 @@ class Rails:
         """Who goes on."""
         self.y += 8
         canvas, y = self.canvas, self.y
-        name = fitted(actor, self.width * (0.45 if preempts else 1), 14, SANS)
+        name = fitted(actor, self.width * (0.45 if preempts else 1), 14, BOLD)
         canvas.text(self.text, y + 13, name, "sans strong", 14)
         if preempts:
-            x = self.text + len(name) * 14 * SANS + 10
-            text = fitted(f"preempts {preempts}", canvas.width - x - 16, 11, SANS)
-            canvas.box(x, y, len(text) * 11 * SANS + 14, 18, "pill", 9)
+            x = self.text + len(name) * 14 * BOLD + 8
+            text = fitted(f"preempts {preempts}", canvas.width - x - 16, 11, BOLD)
+            canvas.box(x, y, len(text) * 11 * BOLD + 14, 18, "pill", 9)
             canvas.text(x + 7, y + 13, text, "sans strong jump", 11)
         self.y += 21
 
     def row(self, row: Row) -> None:
         """A step's box, and what becomes of rooms with it."""
-        box = step_box(row, self.width)
+        box = step_box(row, self.width, len(row.numbers) * 6 + 4)
         box.draw(self.canvas, self.text, self.y, self.width)
-        numbers = fitted(row.numbers, 44, 10)
-        self.canvas.text(self.canvas.width - 5, self.y + box.height - 7, numbers, "mono muted end", 10)
+        self.canvas.text(self.canvas.width - 6, self.y + box.height - 7, row.numbers, "mono muted end", 10)
         for number in range(row.number, row.number + len(row.steps)):
             self.starts[number] = self.y
         self.y += box.height + 3
@@ -61,14 +60,14 @@ class Rails:
         for room, changes in self.changes.items():
             for change in changes:
                 if change.step == step:
-                    text = fitted(f"room {room}: {change.status}", self.width - 14, 11, SANS)
-                    self.canvas.box(self.text, self.y, len(text) * 11 * SANS + 14, 18, change.kind, 9)
+                    text = fitted(f"room {room}: {change.status}", self.width - 14, 11, BOLD)
+                    self.canvas.box(self.text, self.y, len(text) * 11 * BOLD + 14, 18, change.kind, 9)
                     self.canvas.text(self.text + 7, self.y + 13, text, f"sans strong {change.kind}", 11)
                     self.y += 21
 
     def paragraph(self, text: str, kind: str, weight: str) -> None:
         """A box of plain text."""
-        lines = wrapped(text, self.width - 16, 4, 12, SANS)
+        lines = wrapped(text, self.width - 16, 4, 12, BOLD if weight else SANS)
         height = len(lines) * _LINE + 10
         self.canvas.box(self.text, self.y, self.width, height, kind)
         for number, line in enumerate(lines):
@@ -110,7 +109,7 @@ def draw(
         begin = rails.y + 4
         for row in turn.rows:
             rails.row(row)
-            canvas.cut(rails.y)
+            canvas.cut(rails.y - 2)
         active.append((turn.actor, begin, rails.y - 3, bool(turn.preempts)))
     rails.y += 8
     bottom = rails.y

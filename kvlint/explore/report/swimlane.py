@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.explore.report import lanes, rails
-from kvlint.explore.report.drawing import SANS, Canvas, clean, own_style, svg, wrapped
+from kvlint.explore.report.drawing import BOLD, Canvas, clean, own_style, svg, wrapped
 from kvlint.explore.report.room_status import Change, room_changes
 from kvlint.explore.report.turns import turns
 from kvlint.explore.results import Witness
@@ -13,8 +13,9 @@ from kvlint.source.display import counted
 
 #: The width of the diagram for a narrow screen.
 NARROW = 336
-#: How high a part may get that is not cut by the end of a printed page.
-_PART = 900.0
+#: How high a part of a diagram on a page gets: no part is cut by the end of a printed sheet.
+_PART = 200.0
+_MARGIN = 10
 _EVERYTHING = float("inf")
 
 
@@ -41,7 +42,8 @@ def swimlane_parts(witness: Witness, width: int) -> Iterator[str]:
     """The diagram for a page, in pieces that follow each other without a gap and can be printed on several sheets."""
     canvas, height = _drawn(witness, width, is_titled=False)
     for begin, end, shapes in canvas.parts(height, _PART):
-        yield svg(shapes, width, begin, end, 'aria-hidden="true" focusable="false"')
+        # Each part begins one pixel above the end of the last, which hides the seam where they are scaled.
+        yield svg(shapes, width, begin, min(end + 1, height), 'aria-hidden="true" focusable="false"')
 
 
 def comfortable_width(witness: Witness) -> int:
@@ -75,12 +77,12 @@ def _title(witness: Witness) -> str:
 
 def _drawn(witness: Witness, width: int, *, is_titled: bool) -> tuple[Canvas, float]:
     canvas = Canvas(width)
-    margin = 16 if is_titled else 2
+    margin = _MARGIN if is_titled else 1
     y = _draw_title(canvas, witness) if is_titled else float(margin)
     changes = room_changes(witness)
     actors = actors_of(witness)
     of_all = turns(witness)
-    at = lanes.grid(width, actors, list(changes))
+    at = lanes.grid(width, margin, actors, list(changes))
     if at is not None:
         y = lanes.draw(canvas, y, witness, of_all, changes, at)
     else:
@@ -92,19 +94,19 @@ def _drawn(witness: Witness, width: int, *, is_titled: bool) -> tuple[Canvas, fl
 def _draw_title(canvas: Canvas, witness: Witness) -> float:
     """What breaks, above a diagram that nothing else introduces."""
     y = 14.0
-    for line in wrapped(_title(witness), canvas.width - 32, 3, 16, SANS):
+    for line in wrapped(_title(witness), canvas.width - 2 * _MARGIN - 8, 3, 16, BOLD):
         y += 20
-        canvas.text(16, y, line, "sans strong", 16)
+        canvas.text(_MARGIN + 4, y, line, "sans strong", 16)
     y += 18
     about = f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
-    canvas.text(16, y, about, "sans muted", 12)
+    canvas.text(_MARGIN + 4, y, about, "sans muted", 12)
     return y + 16
 
 
 def _draw_verdict(canvas: Canvas, y: float, witness: Witness, margin: int) -> float:
     """The last word, below everything."""
     width = canvas.width - 2 * margin
-    lines = wrapped(f"✗ {_title(witness)}", width - 24, 4, 13, SANS)
+    lines = wrapped(f"✗ {_title(witness)}", width - 24, 4, 13, BOLD)
     height = len(lines) * 18 + 14
     canvas.box(margin, y, width, height, "box broken")
     for number, line in enumerate(lines):

@@ -142,3 +142,57 @@ DEMO = Exploration(
     scheduler=True,
     scenarios=(ABORT_SCENARIO, scenario("scheduler-abort", schedules=244), CUT_SHORT),
 )
+
+# -- odd ones ------------------------------------------------------------------------------
+
+EVIL = "</text></svg><script>alert(1)</script>&\"'\x00\x1b[31m\u202e\ud800\n\tend"
+
+
+def hostile() -> Exploration:
+    """Everything that the explored code can name is an attack."""
+    long = "x" * 5000
+    steps = (
+        Step(EVIL, "[]=", EVIL, EVIL, EVIL, True, Place(EVIL, 1, EVIL), preempts=True, breaks=EVIL),
+        Step("b", EVIL, long, long, long, False, Place(long, 10**9, long)),
+        Step(long, "in", "status", "7", "True", False, None),
+        Step(long, "[]=", "status", EVIL, EVIL, True, None),
+        Step("b", "receive", "messages", "", EVIL, True, Place("C:\\a b\\c.py", 3, "f")),
+    )
+    witness = Witness(EVIL, EVIL, 3, (EVIL, "b"), steps, {EVIL: EVIL, "b": "", long: long}, EVIL)
+    broken = PropertyResult(EVIL, Verdict.VIOLATED, 1, (EVIL, long), witness)
+    named = scenario(EVIL, summary=EVIL, verdict=Verdict.VIOLATED, reason=EVIL, shared=(EVIL,), properties=(broken,))
+    return Exploration(EVIL, EVIL, EVIL, (EVIL, *map(str, range(9))), (EVIL,), False, (named, named))
+
+
+def long_witness(steps: int = 200, actors: int = 5, rooms: int = 2) -> Witness:
+    """Many steps of many actors on several rooms."""
+    names = [f"worker {number}" if number < actors - 1 else LISTENER for number in range(actors)]
+    kinds = ("in", "[]", "[]=", "in", "get", "[]", "[]")
+    values = {"in": "True", "[]": "Transferring", "get": "WaitingForInput"}
+    made = []
+    for number in range(steps):
+        kind = kinds[number % len(kinds)]
+        label = STATUS if kind == "[]=" or number % 3 else INFOS
+        value = values.get(kind) or ("Bootstrapping", "WaitingForInput", "Transferring", "Failed")[number // 7 % 4]
+        made.append(
+            Step(
+                names[number // 12 % actors],
+                kind,
+                label,
+                str(7 + number // 5 % rooms),
+                value,
+                kind == "[]=",
+                Place("sglang/srt/disaggregation/nixl/conn.py", 1100 + number, "transfer_worker"),
+                preempts=number % 24 == 0 and number > 0,
+                breaks="overwritten-terminal" if number == steps - 1 else "",
+            )
+        )
+    waiting = dict.fromkeys(names, "acquire status_lock")
+    return Witness("thread-death", "worker 0 waits for status_lock", 8, tuple(names), tuple(made), waiting, "t" * 300)
+
+
+def long_exploration() -> Exploration:
+    """One violation that takes 200 steps of five actors on two rooms."""
+    broken = PropertyResult("thread-death", Verdict.VIOLATED, None, (), long_witness())
+    found = scenario("two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,))
+    return Exploration("/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, (found,))
