@@ -8,7 +8,7 @@ from kvlint.explore.report.drawing import BOLD, MONO, SANS, Canvas, fitted, wrap
 from kvlint.explore.report.phrases import ARROW, operation, outcome, phrase, where
 from kvlint.explore.report.turns import Row
 from kvlint.explore.results import Place, Step
-from kvlint.source.display import counted, slashed
+from kvlint.source.display import counted, one_line, slashed
 
 PADDING = 7
 _TEXT, _SMALL, _BREAKS = 11.5, 10.5, 11.0
@@ -18,7 +18,7 @@ _MOST_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class StepBox:
-    """A box that is ready to be drawn: its lines as (text, classes, size), its height, and its whole text."""
+    """A box that is ready to be drawn: its lines as (text, classes, size), and what a pointer over it shows."""
 
     lines: tuple[tuple[str, str, float], ...]
     kind: str
@@ -40,8 +40,8 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
     """The box of a row that is ``width`` wide, with ``reserved`` at the end of its last line left empty."""
     inner = width - 2 * PADDING
     if row.is_folded:
-        text = f"⋮ {counted(len(row.steps), 'step')} more"
-        title = "\n".join(f"{row.number + nth}: {phrase(step)}" for nth, step in enumerate(row.steps, 1))
+        text = f"⋮ {counted(len(row.steps), 'step')} more: {row.numbers}"
+        title = "; ".join(f"{row.number + nth}: {phrase(step)}" for nth, step in enumerate(row.steps, 1))
         return StepBox(((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title))
     step = row.step
     weight = " strong" if step.writes else ""
@@ -53,7 +53,7 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
         kind = "box broken"
         for line in wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD):
             lines.append((line, "sans strong bad", _BREAKS))
-    return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}\n{where(step)}"))
+    return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}, {where(step)}"))
 
 
 def short_place(place: Place | None, width: float) -> str:
@@ -61,8 +61,7 @@ def short_place(place: Place | None, width: float) -> str:
     if place is None:
         return "outside of the tree"
     parts = slashed(place.path).split("/")
-    function = f" ({place.function})" if place.function else ""
-    choices = ["/".join(parts[-kept:]) + f":{place.line}{function}" for kept in (2, 1)]
+    choices = [one_line("/".join(parts[-kept:]) + f":{place.line} ({place.function})") for kept in (2, 1)]
     room = int(width / (_SMALL * MONO))
     return next((choice for choice in choices if len(choice) <= room), fitted(choices[-1], width, _SMALL))
 
@@ -71,8 +70,8 @@ def _told(step: Step, width: float) -> list[str]:
     """What was done and what came of it, on one line or with a line of its own, where that fits."""
     whole, done, came = phrase(step), operation(step), outcome(step)
     if came and len(whole) * _TEXT * MONO > width >= len(done) * _TEXT * MONO:
-        return [done, *wrapped(f"{ARROW} {came}", width, _MOST_LINES - 1)]
-    return wrapped(whole, width, _MOST_LINES)
+        return [done, *wrapped(f"{ARROW} {came}", width, _MOST_LINES - 1, _TEXT)]
+    return wrapped(whole, width, _MOST_LINES, _TEXT)
 
 
 def _shortened(title: str) -> str:

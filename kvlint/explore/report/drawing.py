@@ -9,12 +9,12 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-from kvlint.report.excerpts import shown
+from kvlint.source.display import one_line
 
 #: The advance of a character in em: exact for monospaced fonts, generous for labels without serifs, bold ones too.
 MONO, SANS, BOLD = 0.602, 0.58, 0.67
 _ELLIPSIS = "…"
-_BREAKS = re.compile(r"(?<=[\s.,/-])|(?=→)")
+_BREAKS = re.compile(r"(?<=[^=→]\s)|(?<=[.,/-])")
 
 #: What is drawn how: selector, property, and a colour of the page's palette, or a value that is none.
 _RULES = (
@@ -134,11 +134,12 @@ class Canvas:
 
 def clean(text: str) -> str:
     """``text`` for XML: escaped, and characters that hide, reorder, or are not allowed at all, spelled."""
-    return escape(shown(text).replace("\n", "\\n").replace("\t", "\\t"))
+    return escape(one_line(text))
 
 
 def fitted(text: str, width: float, size: float = 12, advance: float = MONO) -> str:
     """``text``, cut off where ``width`` ends."""
+    text = one_line(text)
     room = max(1, int(width / (size * advance)))
     return text if len(text) <= room else text[: room - 1] + _ELLIPSIS
 
@@ -150,6 +151,7 @@ def size_that_fits(text: str, width: float, sizes: tuple[float, ...], advance: f
 
 def wrapped(text: str, width: float, most: int, size: float = 12, advance: float = MONO) -> list[str]:
     """``text`` in at most ``most`` lines that are no wider than ``width``."""
+    text = one_line(text)
     room = max(2, int(width / (size * advance)))
     lines = []
     while text and len(lines) < most - 1 and len(text) > room:

@@ -19,7 +19,8 @@ from kvlint.source.display import counted
 SIGNS = {Verdict.HOLDS: "✓", Verdict.VIOLATED: "✗", Verdict.INCONCLUSIVE: "?"}
 #: With more actors than these, the wide diagram gets too small on a sheet of A4.
 _MOST_ON_PAPER = 3
-_COMMAND_LENGTH = 100
+#: Characters of a step that are shown; what a table holds may be long.
+_LONGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,8 @@ class WitnessView:
     on_paper: str
     actors: tuple[str, ...]
     steps: tuple[StepView, ...]
-    waits: tuple[tuple[str, str], ...]
+    waits: dict[str, str]
     command: str
-    has_long_command: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,6 @@ def _property(
 
 def _witness(witness: Witness, anchor: str, exploration: Exploration) -> WitnessView:
     actors = actors_of(witness)
-    command = replay_command(exploration, witness)
     preemptions = counted(witness.preemptions, "preemption")
     return WitnessView(
         anchor=anchor,
@@ -188,9 +187,8 @@ def _witness(witness: Witness, anchor: str, exploration: Exploration) -> Witness
         on_paper="wide" if len(actors) <= _MOST_ON_PAPER else "narrow",
         actors=actors,
         steps=tuple(_step_views(witness, actors)),
-        waits=tuple((actor, text) for actor in actors if (text := wait(witness, actor))),
-        command=command,
-        has_long_command=len(command) > _COMMAND_LENGTH,
+        waits={actor: wait(witness, actor) for actor in actors} if witness.waiting else {},
+        command=replay_command(exploration, witness),
     )
 
 
@@ -205,7 +203,11 @@ def _step_views(witness: Witness, actors: tuple[str, ...]) -> Iterator[StepView]
 
 
 def _cell(step: Step) -> CellView:
-    return CellView(phrase(step), where(step), step.writes, step.preempts, step.breaks)
+    return CellView(_shortened(phrase(step)), _shortened(where(step)), step.writes, step.preempts, step.breaks)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:

@@ -21,6 +21,7 @@ _HEAD = 30
 _HANDOVER, _PREEMPTION = 24, 34
 _LABEL = 11
 _STATUS = (10.5, 9.5, 9)
+_NUMBER = (11, 9, 7.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def comfortable_width(actors: int, rooms: int) -> int:
 
 def grid(width: float, margin: float, actors: tuple[str, ...], rooms: list[str]) -> Grid | None:
     """The columns, or None where the lanes would get too narrow to read."""
-    strip = _STRIP if len(rooms) == 1 else _MANY_STRIPS
+    strip = _STRIP if len(rooms) < 3 else _MANY_STRIPS
     left = margin + _NUMBERS + strip * len(rooms)
     lane = min(_WIDEST, (width - margin - left) / max(1, len(actors)))
     if lane < _NARROWEST:
@@ -109,7 +110,9 @@ def _draw_turn(canvas: Canvas, y: float, turn: Turn, starts: dict[int, tuple[flo
     x, width = at.lanes[turn.actor] + _MARGIN, at.lane - 2 * _MARGIN
     for row in turn.rows:
         box = step_box(row, width)
-        canvas.text(at.numbers, y + 16, row.numbers, "mono muted end", 9 if row.is_folded else _LABEL)
+        if not row.is_folded:
+            size = size_that_fits(row.numbers, _NUMBERS, _NUMBER)
+            canvas.text(at.numbers, y + 16, row.numbers, "mono muted end", size)
         box.draw(canvas, x, y, width)
         for number in range(row.number, row.number + len(row.steps)):
             starts[number] = (y, x)

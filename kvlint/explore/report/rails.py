@@ -46,9 +46,10 @@ class Rails:
 
     def row(self, row: Row) -> None:
         """A step's box, and what becomes of rooms with it."""
-        box = step_box(row, self.width, len(row.numbers) * 6 + 4)
+        numbers = "" if row.is_folded else row.numbers
+        box = step_box(row, self.width, len(numbers) * 6 + 4)
         box.draw(self.canvas, self.text, self.y, self.width)
-        self.canvas.text(self.canvas.width - 6, self.y + box.height - 7, row.numbers, "mono muted end", 10)
+        self.canvas.text(self.canvas.width - 6, self.y + box.height - 7, numbers, "mono muted end", 10)
         for number in range(row.number, row.number + len(row.steps)):
             self.starts[number] = self.y
         self.y += box.height + 3

@@ -36,7 +36,7 @@ class Row:
 
     @property
     def numbers(self) -> str:
-        """As people count: ``3`` or ``3 to 9``."""
+        """As people count: ``3`` or ``3–9``."""
         first = self.number + 1
         return f"{first}–{self.number + len(self.steps)}" if self.is_folded else str(first)
 

@@ -161,7 +161,7 @@ def hostile() -> Exploration:
     witness = Witness(EVIL, EVIL, 3, (EVIL, "b"), steps, {EVIL: EVIL, "b": "", long: long}, EVIL)
     broken = PropertyResult(EVIL, Verdict.VIOLATED, 1, (EVIL, long), witness)
     named = scenario(EVIL, summary=EVIL, verdict=Verdict.VIOLATED, reason=EVIL, shared=(EVIL,), properties=(broken,))
-    return Exploration(EVIL, EVIL, EVIL, (EVIL, *map(str, range(9))), (EVIL,), False, (named, named))
+    return Exploration(EVIL, EVIL, EVIL, (EVIL, *map(str, range(9))), (EVIL,), False, (named,))
 
 
 def long_witness(steps: int = 200, actors: int = 5, rooms: int = 2) -> Witness:
