@@ -56,7 +56,10 @@ class Witness(msgspec.Struct, frozen=True):
         detail: What is broken, in a sentence.
         actors: The columns, in order.
         token: What ``--replay`` takes.
-        waiting: What every actor waits for at the end, by its name; "" when it has ended.
+        waiting: What every actor waits for at the end, by its name: an operation and on what (``take chunks``), or
+            words (``a change of request_status``); "" when it has ended.
+        status_table: The label of the table of statuses; "" where its name has to tell.
+        statuses: The status of every room before the first step, by the room's key, as far as it is known.
     """
 
     property: str
@@ -66,6 +69,8 @@ class Witness(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     waiting: dict[str, str]
     token: str
+    status_table: str = ""
+    statuses: dict[str, str] = {}
 
 
 class PropertyResult(msgspec.Struct, frozen=True):

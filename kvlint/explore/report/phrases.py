@@ -41,6 +41,9 @@ _SILENT = {
 _REFUSED = {"full", "empty"}
 _RAISED = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL)
 _MESSAGE = re.compile(r"(?P<kind>[\w-]+) (?P<room>\S+) \d+")
+#: What a thread waits for all day long.
+_IDLE = {"take": "waits for more in {label}", "receive": "waits for a message"}
+_BLOCKING = {"acquire", "wait"}
 #: Properties of an end: nobody can go on, so whoever still waits does it for ever.
 _ENDINGS = {"pinned-room": "for ever", "thread-death": "for ever", "stuck-until-timeout": "until a timeout"}
 
@@ -84,19 +87,24 @@ def where(step: Step) -> str:
 
 
 def wait(witness: Witness, actor: str) -> str:
-    """What an actor does after the last step: ``waits for take chunks``, ``has ended``."""
+    """What an actor does after the last step: ``waits for more in chunks``, ``waits for failure_lock — for ever``.
+
+    ``Witness.waiting`` has an operation and what it is done to (``take chunks``, ``acquire failure_lock``,
+    ``[] request_status``), or other words for what is waited for (``a change of request_status``).
+    """
     awaited = witness.waiting.get(actor)
     if awaited is None:
         return "goes on" if witness.waiting else ""
     if not awaited:
         return "has ended"
+    kind, _, label = awaited.partition(" ")
+    if kind in _IDLE:
+        return one_line(_IDLE[kind].format(label=label))
+    if kind in _WORDS and kind not in _BLOCKING and not awaited.startswith("await change"):
+        return "next: " + operation(Step(actor, kind, label, "", "…", False, None))
+    what = "a change" if awaited.startswith("await change") else label if kind in _BLOCKING else awaited
     ending = _ENDINGS.get(witness.property, "")
-    return one_line(f"waits for {awaited}" + (f" — {ending}" if ending and not _is_idle(awaited) else ""))
-
-
-def _is_idle(awaited: str) -> bool:
-    """Whether a thread waits for work, as it does all day long."""
-    return awaited.startswith(("take ", "receive"))
+    return one_line(f"waits for {what}" + (f" — {ending}" if ending else ""))
 
 
 def _method(step: Step, label: str) -> str:

@@ -1,0 +1,251 @@
+"""What the page shows of an exploration, arranged for its template; no markup but the diagrams."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from kvlint.explore.report.phrases import phrase, wait, where
+from kvlint.explore.report.room_status import room_changes
+from kvlint.explore.report.swimlane import NARROW, actors_of, comfortable_width, summary, swimlane_parts
+from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Step, Verdict, Witness
+from kvlint.source.display import counted
+
+#: The sign of each verdict, for those who do not see the colours.
+SIGNS = {Verdict.HOLDS: "✓", Verdict.VIOLATED: "✗", Verdict.INCONCLUSIVE: "?"}
+#: With more actors than these, the wide diagram gets too small on a sheet of A4.
+_MOST_ON_PAPER = 3
+#: Characters of a step that are shown; what a table holds may be long.
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """A verdict with how far it goes: ``3 of 120 schedules``."""
+
+    verdict: Verdict
+    extent: str
+
+    @property
+    def sign(self) -> str:
+        """A sign that does without colours."""
+        return SIGNS[self.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A scenario in the table of verdicts; a cell is None where the property was not judged."""
+
+    name: str
+    anchor: str
+    summary: str
+    verdict: VerdictView
+    cells: tuple[VerdictView | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """A step in its actor's column."""
+
+    phrase: str
+    where: str
+    writes: bool
+    preempts: bool
+    breaks: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A row of the table of steps."""
+
+    number: int
+    cells: tuple[CellView | None, ...]
+    statuses: str
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessView:
+    """A schedule: its diagrams, its steps, and the command that runs it again."""
+
+    anchor: str
+    about: str
+    summary: str
+    wide: Markup
+    narrow: Markup
+    on_paper: str
+    actors: tuple[str, ...]
+    steps: tuple[StepView, ...]
+    waits: dict[str, str]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyView:
+    """A violated property of a scenario."""
+
+    name: str
+    anchor: str
+    meaning: str
+    verdict: VerdictView
+    detail: str
+    others: tuple[str, ...]
+    witness: WitnessView | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioView:
+    """A scenario; ``kept`` are the properties that hold, ``open`` those that nothing is known of."""
+
+    name: str
+    anchor: str
+    summary: str
+    verdict: VerdictView
+    effort: str
+    reason: str
+    shared: tuple[str, ...]
+    violated: tuple[PropertyView, ...]
+    kept: tuple[str, ...]
+    open: tuple[str, ...]
+
+
+def row_views(exploration: Exploration, names: tuple[str, ...]) -> list[RowView]:
+    """The table of verdicts, with a column for each of ``names``."""
+    rows = []
+    for number, scenario in enumerate(exploration.scenarios, 1):
+        judged = {judged.property: _verdict(judged, scenario) for judged in scenario.properties}
+        rows.append(
+            RowView(
+                scenario.scenario,
+                _anchor(number, scenario),
+                scenario.summary,
+                _scenario_verdict(scenario),
+                tuple(judged.get(name) for name in names),
+            )
+        )
+    return rows
+
+
+def scenario_views(exploration: Exploration, meanings: dict[str, str]) -> Iterator[ScenarioView]:
+    """Every scenario with what it violates."""
+    for number, scenario in enumerate(exploration.scenarios, 1):
+        anchor = _anchor(number, scenario)
+        by_verdict: dict[Verdict, list[PropertyResult]] = {verdict: [] for verdict in Verdict}
+        for judged in scenario.properties:
+            by_verdict[judged.verdict].append(judged)
+        yield ScenarioView(
+            name=scenario.scenario,
+            anchor=anchor,
+            summary=scenario.summary,
+            verdict=_scenario_verdict(scenario),
+            effort=_effort(scenario),
+            reason=scenario.reason,
+            shared=scenario.shared,
+            violated=tuple(
+                _property(judged, f"{anchor}-{nth}", scenario, exploration, meanings)
+                for nth, judged in enumerate(by_verdict[Verdict.VIOLATED], 1)
+            ),
+            kept=tuple(judged.property for judged in by_verdict[Verdict.HOLDS]),
+            open=tuple(judged.property for judged in by_verdict[Verdict.INCONCLUSIVE]),
+        )
+
+
+def replay_command(exploration: Exploration, witness: Witness) -> str:
+    """What runs the schedule again."""
+    return shlex.join(["kvlint", "explore", exploration.tree, "--replay", witness.token])
+
+
+def _property(
+    judged: PropertyResult, anchor: str, scenario: ScenarioResult, exploration: Exploration, meanings: dict[str, str]
+) -> PropertyView:
+    witness = judged.witness
+    detail = witness.detail if witness is not None else next(iter(judged.details), "")
+    return PropertyView(
+        name=judged.property,
+        anchor=anchor,
+        meaning=meanings.get(judged.property, ""),
+        verdict=_verdict(judged, scenario),
+        detail=detail,
+        others=tuple(other for other in judged.details if other != detail),
+        witness=None if witness is None else _witness(witness, anchor, exploration),
+    )
+
+
+def _witness(witness: Witness, anchor: str, exploration: Exploration) -> WitnessView:
+    actors = actors_of(witness)
+    preemptions = counted(witness.preemptions, "preemption")
+    return WitnessView(
+        anchor=anchor,
+        about=f"{counted(len(witness.steps), 'step')}, {preemptions}; no schedule breaks it with fewer preemptions",
+        summary=summary(witness),
+        # Drawn by kvlint, which escapes what it writes into a drawing.
+        wide=Markup("".join(swimlane_parts(witness, comfortable_width(witness)))),  # noqa: S704
+        narrow=Markup("".join(swimlane_parts(witness, NARROW))),  # noqa: S704
+        on_paper="wide" if len(actors) <= _MOST_ON_PAPER else "narrow",
+        actors=actors,
+        steps=tuple(_step_views(witness, actors)),
+        waits={actor: wait(witness, actor) for actor in actors} if witness.waiting else {},
+        command=replay_command(exploration, witness),
+    )
+
+
+def _step_views(witness: Witness, actors: tuple[str, ...]) -> Iterator[StepView]:
+    changes: dict[int, list[str]] = {}
+    for room, of_room in room_changes(witness).items():
+        for change in of_room:
+            changes.setdefault(change.step, []).append(f"room {room}: {change.status}")
+    for number, step in enumerate(witness.steps):
+        cells = tuple(_cell(step) if step.actor == actor else None for actor in actors)
+        yield StepView(number + 1, cells, "; ".join(changes.get(number, [])))
+
+
+def _cell(step: Step) -> CellView:
+    return CellView(_shortened(phrase(step)), _shortened(where(step)), step.writes, step.preempts, step.breaks)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
+    if judged.verdict is Verdict.HOLDS:
+        return VerdictView(judged.verdict, "")
+    if judged.verdict is Verdict.INCONCLUSIVE:
+        return VerdictView(judged.verdict, "")
+    if judged.schedules is None:
+        return VerdictView(judged.verdict, "at least once")
+    if scenario.schedules is None:
+        return VerdictView(judged.verdict, _schedules("in ", judged.schedules))
+    return VerdictView(judged.verdict, f"{judged.schedules:,} of " + _schedules("", scenario.schedules))
+
+
+def _scenario_verdict(scenario: ScenarioResult) -> VerdictView:
+    return VerdictView(scenario.verdict, _schedules("", scenario.schedules))
+
+
+def _schedules(before: str, number: int | None) -> str:
+    return "" if number is None else f"{before}{_counted(number, 'schedule')}"
+
+
+def _effort(scenario: ScenarioResult) -> str:
+    """What the search cost."""
+    told = [f"{_counted(scenario.states, 'state')}", f"{_counted(scenario.runs, 'run')}", f"{_seconds(scenario.seconds)}"]
+    if scenario.quick_seconds is not None:
+        told.append(f"first violation after {_seconds(scenario.quick_seconds)}")
+    return ", ".join(told)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _anchor(number: int, scenario: ScenarioResult) -> str:
+    """An identifier for the page, whatever the scenario is called."""
+    return f"scenario-{number}-" + re.sub(r"[^a-z0-9]+", "-", scenario.scenario.lower()).strip("-")
