@@ -139,7 +139,8 @@ def explore(
     _require_extra()
     outcome = _run(request, memory_limit * _MIB, quiet)
     _end_without_result(outcome.failure, outcome)
-    emit(_rendered(outcome, output_format, output), output)
+    if outcome.failure is None or outcome.exploration.scenarios or output_format == "json":
+        emit(_rendered(outcome, output_format, output), output)
     _explain(outcome, quiet, verbose)
     ctx.exit(2 if outcome.failure is not None else _STATUS[outcome.verdict.value])
 

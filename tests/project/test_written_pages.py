@@ -24,6 +24,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "docs/ci.md",
     "docs/design.md",
+    "docs/explore.md",
     "docs/formats.md",
     "bench/README.md",
 )

@@ -7,10 +7,10 @@ by words where it is told by colours.
 
 from __future__ import annotations
 
-from kvlint.explore.properties import PROPERTIES
 from kvlint.explore.report.drawing import page_style
 from kvlint.explore.report.html_views import SIGNS, row_views, scenario_views
 from kvlint.explore.results import Exploration, Verdict
+from kvlint.properties import PROPERTIES
 from kvlint.report.frame import asset, page
 from kvlint.source.display import counted
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from kvlint.explore.report.command import replay_command
+from kvlint.explore.report.pointers import replay_command, rules_that_find
 from kvlint.explore.results import PropertyResult, ScenarioResult, Witness
 from kvlint.explore.run import Outcome
-from kvlint.properties import rules_of
 from kvlint.source.display import printable, slashed
 from kvlint.version import __version__
 
@@ -32,7 +31,7 @@ def render(outcome: Outcome) -> str:
 
     def entry(result: PropertyResult) -> dict[str, Any]:
         document: dict[str, Any] = msgspec.to_builtins(result)
-        document["rules"] = list(rules_of(result.property))
+        document["rules"] = rules_that_find(result.property)
         document["witness"] = None if result.witness is None else witness(result.witness)
         return document
 

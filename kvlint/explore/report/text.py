@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from kvlint.explore.report.command import replay_command
+from kvlint.explore.report.pointers import replay_command, rules_that_find
 from kvlint.explore.report.text_witness import witness_lines
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Verdict, Witness
 from kvlint.explore.run import Outcome
-from kvlint.properties import BY_GRAVITY, rules_of
+from kvlint.properties import BY_GRAVITY
 from kvlint.report.colour import BOLD, CYAN, DIM, RED, YELLOW, paint
 from kvlint.source.display import counted, one_line
 
@@ -126,7 +126,7 @@ def _properties(result: ScenarioResult, width: int, colour: bool) -> Iterator[st
 def _violated(entry: PropertyResult, width: int, colour: bool) -> Iterator[str]:
     counts = "" if entry.schedules is None else f" in {grouped(entry.schedules, 'schedule')}"
     fewest = "" if entry.witness is None else f", {_preemptions(entry.witness)}"
-    rules = rules_of(entry.property)
+    rules = rules_that_find(entry.property)
     named = f" (see {', '.join(rules)})" if rules else ""
     first, *rest = _wrapped(f"{entry.property}{counts}{fewest}{named}", width - 2)
     yield f"{_EDGE}{paint(entry.property, RED, colour)}{first.removeprefix(entry.property)}"

@@ -10,7 +10,7 @@ import pytest
 
 from kvlint.explore.events import Replayed
 from kvlint.explore.parent import Printed
-from kvlint.explore.report.command import replay_command
+from kvlint.explore.report.pointers import replay_command
 from kvlint.explore.report.text import render
 from kvlint.explore.report.text_witness import relative, witness_lines
 from kvlint.explore.results import PropertyResult, ScenarioResult, Verdict
