@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from kvlint.explore.events import Event, Failed, FailureKind, Found, Loaded, Progress, Replayed
 from kvlint.explore.parent import Limits, Printed, Process
 from kvlint.explore.request import Request
+from kvlint.explore.search.verdicts import worst
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Verdict
 from kvlint.explore.scenarios import scenario
 from kvlint.properties import PROPERTIES
@@ -158,6 +159,7 @@ class _Run:
             loaded=loaded.loaded,
             stubbed=loaded.stubbed,
             scheduler=self.request.scheduler,
+            verdict=worst(scenario.verdict for scenario in scenarios),
             scenarios=tuple(scenarios),
         )
         return Outcome(exploration, self.replayed, self.failure, self.printed)
