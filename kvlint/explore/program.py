@@ -74,6 +74,8 @@ class Program:
         self.properties = Properties(self, self._adopted.tables)
         backend.hooks.receive = self._receive
         backend.hooks.transfer_state = self._transfer_state
+        if scenario.sender_aborts and not all(hasattr(sender, "abort") for sender in opened.values()):
+            raise Unsupported("the senders of this release have no abort()")
         bodies = backend.bodies()
         if scheduler:
             bodies.append((SCHEDULER, self._schedule))

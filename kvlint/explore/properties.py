@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kvlint.explore.backend import Sender
     from kvlint.explore.program import Program
 
+_UNUSED_ROOM = 918_273_645
+
 
 class Properties:
     """Watches the status table of a program and judges its ends."""
@@ -33,7 +35,7 @@ class Properties:
         self.status_table = self._find_status_table()
         self._names = _names(program.backend.poll)
         self.status_table.watch = self._status_written
-        self._generic_reason: str | None = None
+        self._reason_for_nothing = self._ask_about_nothing()
         self.begin()
 
     def begin(self) -> None:
@@ -147,8 +149,21 @@ class Properties:
                     dict.pop(table, room, None)
         raise LookupError("check_status() of the manager reads none of the manager's tables")
 
+    def _ask_about_nothing(self) -> str:
+        """What failure_exception() says of a room of which nothing was recorded."""
+        sender = self._program.backend.make_sender(_UNUSED_ROOM)
+        try:
+            sender.failure_exception()
+        except Exception as reason:
+            return _without_room(reason, _UNUSED_ROOM)
+        return ""
+
     def _says_nothing(self, room: int, reason: Exception) -> bool:
-        return False
+        return _without_room(reason, room) == self._reason_for_nothing
+
+
+def _without_room(reason: Exception, room: int) -> str:
+    return str(reason).replace(str(room), "…")
 
 
 def _has(table: Any, room: Hashable) -> bool:

@@ -21,6 +21,7 @@ from kvlint.explore.results import Place, Step, Witness
 
 _PREFIX = "kv1-"
 _LONGEST = 60
+_DIGITS = 12
 _BUILT_IN = {(True, False): "dict", (False, True): "list", (False, False): "set"}
 
 
@@ -37,6 +38,7 @@ class Schedule(msgspec.Struct, frozen=True, array_like=True):
 
     scenario: str
     scheduler: bool
+    property: str
     digest: str
     choices: bytes
     stops: tuple[str, ...]
@@ -160,7 +162,7 @@ def replay(program: Program, choices: Sequence[Choice], stops: Sequence[str] | N
     return recorder
 
 
-def witness(program: Program, wanted: Violation, choices: Sequence[Choice], digest: str) -> Witness:
+def witness(program: Program, wanted: Violation, choices: Sequence[Choice]) -> Witness:
     """The schedule that shows a violation, for people.
 
     Raises:
@@ -169,16 +171,40 @@ def witness(program: Program, wanted: Violation, choices: Sequence[Choice], dige
     seen = replay(program, choices)
     if not seen.possible or wanted not in seen.violations:
         raise RuntimeError(f"the schedule that broke {wanted.property} did not break it again: {wanted.detail}")
-    scenario = program.scenario
-    made = Schedule(scenario.name, program.with_scheduler, digest[:12], packed(choices), tuple(program.control.stops()))
-    return Witness(
+    made = Schedule(
+        scenario=program.scenario.name,
+        scheduler=program.with_scheduler,
         property=wanted.property,
-        detail=_sentence(wanted),
+        digest=program.backend.digest[:_DIGITS],
+        choices=packed(choices),
+        stops=tuple(program.control.stops()),
+    )
+    return _shown(program, seen, wanted.property, _sentence(wanted), token(made))
+
+
+def again(program: Program, made: Schedule) -> tuple[Witness, bool]:
+    """Run the schedule of a token on a program that was not searched; and whether it breaks the property again."""
+    seen = replay(program, unpacked(made.choices), made.stops)
+    shown = [violation for violation in seen.violations if violation.property == made.property]
+    confirmed = seen.possible and bool(shown)
+    if confirmed:
+        detail = _sentence(shown[0])
+    elif program.backend.digest[:_DIGITS] != made.digest:
+        detail = "the tree is not the one that the schedule was found in, and does not do what it did there"
+    else:
+        detail = "the schedule did not break the property again"
+    return _shown(program, seen, made.property, detail, token(made)), confirmed
+
+
+def _shown(program: Program, seen: _Recorder, property: str, detail: str, text: str) -> Witness:
+    return Witness(
+        property=property,
+        detail=detail,
         preemptions=seen.preemptions,
         actors=tuple(actor.name for actor in program.control.actors),
         steps=tuple(seen.steps),
         waiting=seen.waiting,
-        token=token(made),
+        token=text,
     )
 
 

@@ -65,6 +65,7 @@ SCENARIOS = (
         "metadata and ABORT arrive in either order, before or after the sender exists",
         orders=((_METADATA, _ABORT), (_ABORT, _METADATA)),
         opened=False,
+        chunks=1,
     ),
     Scenario("scheduler-abort", "the scheduler aborts a room whose chunks are queued", sender_aborts=True),
     Scenario("transfer-error", "every transfer can end in an error", transfers=("DONE", "ERR")),

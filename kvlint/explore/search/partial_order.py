@@ -89,6 +89,7 @@ class PartialOrder:
     Attributes:
         runs: Runs that were made, over all beginnings.
         traces: Runs that came to their end, since the last beginning.
+        ways: What some schedule breaks, and the first such schedule.
         finals: What is shared at the ends, as keys.
         complete: Whether everything was gone through; else ``reason`` says what cut it.
     """
@@ -108,14 +109,14 @@ class PartialOrder:
         self.histories: list[int] = []
         self.traces = 0
         self.finals: set[Hashable] = set()
-        self._violations: set[Violation] = set()
+        self.ways: dict[Violation, list[Choice]] = {}
         self._states: list[_State] = []
         self._events: list[_Event] = []
         self._grown = False
 
     def violations(self) -> set[Violation]:
         """Everything that some schedule breaks."""
-        return set(self._violations)
+        return set(self.ways)
 
     def search(self) -> None:
         """Go on until everything was gone through or a limit is reached.
@@ -145,6 +146,10 @@ class PartialOrder:
                 self.reason = f"{self.runs} schedules were run"
             if self.reason:
                 return True
+
+    def _note(self, violations: list[Violation]) -> None:
+        for violation in violations:
+            self.ways.setdefault(violation, list(self.script))
 
     def _back(self) -> bool:
         """Go back to the last state where something has to be tried, and try it."""
@@ -177,7 +182,7 @@ class PartialOrder:
         self._grown = control.grown
         if control.grown:
             return None
-        self._violations.update(control.events)
+        self._note(control.events)
         if len(self._states) >= self._limits.steps:
             self.reason = f"a schedule had {self._limits.steps} steps"
             return None
@@ -188,7 +193,7 @@ class PartialOrder:
         enabled = state.enabled()
         if not enabled:
             self.traces += 1
-            self._violations.update(self._final(control))
+            self._note(self._final(control))
             self.finals.add(_contents(control))
             return None
         choice = state.open_choice(enabled)
