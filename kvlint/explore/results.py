@@ -125,6 +125,7 @@ class Exploration(msgspec.Struct, frozen=True):
         loaded: The real modules.
         stubbed: What is not real, in words.
         scheduler: Whether the scheduler took part.
+        verdict: The worst of the scenarios'.
     """
 
     tree: str
@@ -133,13 +134,5 @@ class Exploration(msgspec.Struct, frozen=True):
     loaded: tuple[str, ...]
     stubbed: tuple[str, ...]
     scheduler: bool
+    verdict: Verdict
     scenarios: tuple[ScenarioResult, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of the scenarios: VIOLATED before INCONCLUSIVE before HOLDS."""
-        verdicts = {scenario.verdict for scenario in self.scenarios}
-        for verdict in (Verdict.VIOLATED, Verdict.INCONCLUSIVE):
-            if verdict in verdicts:
-                return verdict
-        return Verdict.HOLDS if verdicts else Verdict.INCONCLUSIVE
