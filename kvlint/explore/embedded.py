@@ -1,17 +1,24 @@
-"""The demo's backend as an explored one."""
+"""The demo's backend as an explored one, and its exploration in this process."""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from kvlint.explore.backend import Frames
+from kvlint.explore.exploration import Plan, explore_scenario
+from kvlint.explore.results import Exploration
+from kvlint.explore.scenarios import SCENARIOS, Scenario
+from kvlint.explore.search.verdicts import worst
 
 _PACKAGE = "kvlint_explored_demo"
+_PLAN = Plan(scheduler=False)
 
 
 class EmbeddedBackend:
@@ -79,6 +86,8 @@ def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, Modul
         name: sys.modules.get(name) for name in (*replaced, _PACKAGE, *(f"{_PACKAGE}.{n}" for n in ("base", "backend")))
     }
     modules = {}
+    # What it logs is of the schedules that are tried, thousands of them.
+    logging.getLogger(_PACKAGE).setLevel(logging.CRITICAL + 1)
     threading = replaced["threading"]
     if not hasattr(threading, "Thread"):
         threading.Thread = None  # type: ignore[attr-defined]
@@ -99,3 +108,20 @@ def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, Modul
             else:
                 sys.modules[name] = module
     return modules
+
+
+def explore_embedded(
+    folder: Path, scenarios: Iterable[Scenario] = SCENARIOS[:1], plan: Plan = _PLAN
+) -> Exploration:
+    """Explore the demo's backend, or a copy of it, in this process."""
+    results = tuple(explore_scenario(partial(EmbeddedBackend, folder), each, plan) for each in scenarios)
+    return Exploration(
+        tree=str(folder),
+        version=None,
+        digest="",
+        loaded=("base", "backend"),
+        stubbed=EmbeddedBackend.stubbed,
+        scheduler=plan.scheduler,
+        verdict=worst(result.verdict for result in results),
+        scenarios=results,
+    )

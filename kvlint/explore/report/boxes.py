@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvlint.explore.report.drawing import BOLD, MONO, SANS, Canvas, fitted, wrapped
-from kvlint.explore.report.phrases import ARROW, operation, outcome, phrase, where
+from kvlint.explore.report.phrases import ARROW, operation, outcome, phrase
 from kvlint.explore.report.turns import Row
 from kvlint.explore.results import Place, Step
 from kvlint.source.display import counted, one_line, slashed
@@ -53,15 +53,17 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
         kind = "box broken"
         for line in wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD):
             lines.append((line, "sans strong bad", _BREAKS))
-    return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}, {where(step)}"))
+    return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}"))
 
 
 def short_place(place: Place | None, width: float) -> str:
-    """As much of a place as fits: less of its path first, then less of its function."""
+    """As much of a place as fits: less of its path first, then less of its function's name."""
     if place is None:
         return "outside of the tree"
     parts = slashed(place.path).split("/")
-    choices = [one_line("/".join(parts[-kept:]) + f":{place.line} ({place.function})") for kept in (2, 1)]
+    paths = [f"{'/'.join(parts[-kept:])}:{place.line}" for kept in (2, 1)]
+    named = [part for part in place.function.split(".") if not part.startswith("<")]
+    choices = [one_line(f"{path} ({function})") for function in (place.function, *named[-1:]) for path in paths]
     room = int(width / (_SMALL * MONO))
     return next((choice for choice in choices if len(choice) <= room), fitted(choices[-1], width, _SMALL))
 

@@ -169,7 +169,7 @@ def _property(
         meaning=meanings.get(judged.property, ""),
         verdict=_verdict(judged, scenario),
         detail=detail,
-        others=tuple(other for other in judged.details if other != detail),
+        others=tuple(other for other in judged.details if not detail.endswith(other)),
         witness=None if witness is None else _witness(witness, anchor, exploration),
     )
 
@@ -186,24 +186,24 @@ def _witness(witness: Witness, anchor: str, exploration: Exploration) -> Witness
         narrow=Markup("".join(swimlane_parts(witness, NARROW))),  # noqa: S704
         on_paper="wide" if len(actors) <= _MOST_ON_PAPER else "narrow",
         actors=actors,
-        steps=tuple(_step_views(witness, actors)),
+        steps=tuple(_step_views(witness, actors, exploration.tree)),
         waits={actor: wait(witness, actor) for actor in actors} if witness.waiting else {},
         command=replay_command(exploration, witness),
     )
 
 
-def _step_views(witness: Witness, actors: tuple[str, ...]) -> Iterator[StepView]:
+def _step_views(witness: Witness, actors: tuple[str, ...], tree: str) -> Iterator[StepView]:
     changes: dict[int, list[str]] = {}
     for room, of_room in room_changes(witness).items():
         for change in of_room:
             changes.setdefault(change.step, []).append(f"room {room}: {change.status}")
     for number, step in enumerate(witness.steps):
-        cells = tuple(_cell(step) if step.actor == actor else None for actor in actors)
+        cells = tuple(_cell(step, tree) if step.actor == actor else None for actor in actors)
         yield StepView(number + 1, cells, "; ".join(changes.get(number, [])))
 
 
-def _cell(step: Step) -> CellView:
-    return CellView(_shortened(phrase(step)), _shortened(where(step)), step.writes, step.preempts, step.breaks)
+def _cell(step: Step, tree: str) -> CellView:
+    return CellView(_shortened(phrase(step)), _shortened(where(step, tree)), step.writes, step.preempts, step.breaks)
 
 
 def _shortened(text: str) -> str:

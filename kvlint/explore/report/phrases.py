@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from kvlint.explore.results import Step, Witness
@@ -79,11 +80,14 @@ def outcome(step: Step) -> str:
     return "" if step.operation in _SILENT else one_line(observed)
 
 
-def where(step: Step) -> str:
-    """The line of the tree that did it, ``path:line (function)``, or what else did."""
+def where(step: Step, tree: str = "") -> str:
+    """The line that did it, ``path:line (function)``, or what else did; ``tree`` is what the path is told from."""
     if step.place is None:
         return "outside of the tree"
-    return one_line(f"{slashed(step.place.path)}:{step.place.line} ({step.place.function})")
+    path = slashed(step.place.path)
+    for folder in (tree, os.path.abspath(tree)) if tree else ():
+        path = path.removeprefix(slashed(folder).rstrip("/") + "/")
+    return one_line(f"{path}:{step.place.line} ({step.place.function})")
 
 
 def wait(witness: Witness, actor: str) -> str:
@@ -102,9 +106,19 @@ def wait(witness: Witness, actor: str) -> str:
         return one_line(_IDLE[kind].format(label=label))
     if kind in _WORDS and kind not in _BLOCKING and not awaited.startswith("await change"):
         return "next: " + operation(Step(actor, kind, label, "", "…", False, None))
-    what = "a change" if awaited.startswith("await change") else label if kind in _BLOCKING else awaited
+    what = _watched(witness, actor) if awaited.startswith("await change") else label if kind in _BLOCKING else awaited
     ending = _ENDINGS.get(witness.property, "")
     return one_line(f"waits for {what}" + (f" — {ending}" if ending else ""))
+
+
+def _watched(witness: Witness, actor: str) -> str:
+    """What somebody who polls waits for: a change of what it has read last."""
+    last = next((step for step in reversed(witness.steps) if step.actor == actor and step.label and not step.writes), None)
+    return "a change" if last is None or last.operation == "await change" else f"a change of {_thing(last)}"
+
+
+def _thing(step: Step) -> str:
+    return f"{step.label.removeprefix('.')}[{step.key}]" if step.key else step.label.removeprefix(".")
 
 
 def _method(step: Step, label: str) -> str:

@@ -12,7 +12,7 @@ from kvlint.explore.results import Witness
 from kvlint.source.display import counted
 
 #: The width of the diagram for a narrow screen.
-NARROW = 336
+NARROW = 312
 #: How high a part of a diagram on a page gets: no part is cut by the end of a printed sheet.
 _PART = 200.0
 _MARGIN = 10

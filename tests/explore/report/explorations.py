@@ -62,11 +62,11 @@ LAST_POLL = (step(SCHEDULER, _on(STATUS, "[]"), "Transferring", _POLL),)
 
 PINNED = Witness(
     property="pinned-room",
-    detail="room 7 stays Transferring and nobody is left to end it",
+    detail="room 7: stays Transferring and nobody is left to end it",
     preemptions=1,
     actors=(WORKER, LISTENER, SCHEDULER),
     steps=(*FIRST_CHUNK, *ABORT, *OVERWRITE, *DROP, *LAST_POLL),
-    waiting={WORKER: "take chunks", LISTENER: "receive messages", SCHEDULER: "a change of request_status"},
+    waiting={WORKER: "take chunks", LISTENER: "receive messages", SCHEDULER: "await change scheduler step"},
     token="abort.Jx2k-0000000011111111112220",
     status_table=STATUS,
     statuses={"7": "WaitingForInput"},
@@ -140,6 +140,7 @@ DEMO = Exploration(
     loaded=("base", "backend"),
     stubbed=("transfers", "the message socket"),
     scheduler=True,
+    verdict=Verdict.VIOLATED,
     scenarios=(ABORT_SCENARIO, scenario("scheduler-abort", schedules=244), CUT_SHORT),
 )
 
@@ -161,7 +162,7 @@ def hostile() -> Exploration:
     witness = Witness(EVIL, EVIL, 3, (EVIL, "b"), steps, {EVIL: EVIL, "b": "", long: long}, EVIL)
     broken = PropertyResult(EVIL, Verdict.VIOLATED, 1, (EVIL, long), witness)
     named = scenario(EVIL, summary=EVIL, verdict=Verdict.VIOLATED, reason=EVIL, shared=(EVIL,), properties=(broken,))
-    return Exploration(EVIL, EVIL, EVIL, (EVIL, *map(str, range(9))), (EVIL,), False, (named,))
+    return Exploration(EVIL, EVIL, EVIL, (EVIL, *map(str, range(9))), (EVIL,), False, Verdict.VIOLATED, (named,))
 
 
 def long_witness(steps: int = 200, actors: int = 5, rooms: int = 2) -> Witness:
@@ -195,4 +196,4 @@ def long_exploration() -> Exploration:
     """One violation that takes 200 steps of five actors on two rooms."""
     broken = PropertyResult("thread-death", Verdict.VIOLATED, None, (), long_witness())
     found = scenario("two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,))
-    return Exploration("/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, (found,))
+    return Exploration("/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, Verdict.VIOLATED, (found,))
