@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvlint import engine
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kvlint.analysis.transition import TransitionTable
+    from kvlint.explore.results import ScenarioResult
 
 FOLDER = "demo_backend"
+WIDTH = 100
 _FILES = ("base.py", "backend.py")
 _GREEN = "32"
 _DIFF_STYLES = {"+": _GREEN, "-": RED, "@": CYAN}
@@ -61,9 +64,12 @@ def run(console: Console) -> int:
         _lint(tell, targets, config)
         tables = _tables(targets, config)
         played = _play(folder)
+        explored = _explored(folder)
         _fix(tell, targets, config)
         _compare(tell, tables, _tables(targets, config))
         _show_replay(tell, played, _play(folder))
+        _show_schedules(tell, folder, explored)
+        _fix_the_rest(tell, folder, targets, config)
     return 0
 
 
@@ -305,3 +311,47 @@ def _show_replay(tell: _Teller, before: Played, after: Played) -> None:
         tell(f"  {event:{width}}  {old.status if old else '':16}{new.status if new else ''}")
     tell(f"\n  The client got   {before.client}")
     tell(f"  and now gets     {after.client}")
+
+
+# -- every schedule, before and after ---------------------------------------------------------------------------------
+
+
+def _explored(folder: str) -> ScenarioResult:
+    """What `kvlint explore` finds out about the backend below ``folder``, with its own two threads alone."""
+    from kvlint.explore.embedded import explore_embedded
+
+    (result,) = explore_embedded(Path(folder, FOLDER)).scenarios
+    return result
+
+
+def _show_schedules(tell: _Teller, folder: str, result: ScenarioResult) -> None:
+    from kvlint.explore.report.text import scenario_lines
+    from kvlint.explore.report.text_witness import witness_lines
+    from kvlint.properties import PINNED_ROOM
+
+    tell()
+    tell.heading("That was one schedule.  `kvlint explore` runs all of them; here, on the backend as it was:")
+    for line in scenario_lines(result, WIDTH, tell.colour):
+        tell(line)
+    for judged in result.properties:
+        if judged.property == PINNED_ROOM and judged.witness is not None:
+            tell()
+            for line in witness_lines(judged.witness, folder, WIDTH, tell.colour):
+                tell(line)
+
+
+def _fix_the_rest(tell: _Teller, folder: str, targets: tuple[Target, ...], config: Config) -> None:
+    from kvlint.explore.report.text import scenario_lines
+
+    tell()
+    tell.heading("With the safe fixes no room is pinned any more, and a preemption of microseconds is left:")
+    for line in scenario_lines(_explored(folder), WIDTH, tell.colour):
+        tell(line)
+    tell()
+    tell.command(f"kvlint fix --unsafe-fixes {FOLDER}")
+    for fixed in fix_targets(targets, config, unsafe=True, write=True, jobs=1).changes:
+        for title in fixed.change.titles:
+            tell(f"fixed {fixed.display}: {title}")
+    tell()
+    for line in scenario_lines(_explored(folder), WIDTH, tell.colour):
+        tell(line)

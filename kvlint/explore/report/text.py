@@ -81,7 +81,8 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
 # -- a scenario ------------------------------------------------------------------
 
 
-def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colour: bool) -> Iterator[str]:
+def scenario_lines(result: ScenarioResult, width: int, colour: bool) -> Iterator[str]:
+    """The verdict on a scenario, what was searched, and the properties; no schedules."""
     verdict = f"{result.verdict.value:12}"
     first, *rest = _wrapped(f"{verdict}  {result.scenario}: {result.summary}", width)
     yield paint(verdict, _STYLES[result.verdict], colour) + first.removeprefix(verdict)
@@ -93,6 +94,10 @@ def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colo
         shared = f"shared: {', '.join(result.shared)}"
         yield from (paint(f"{_EDGE}{line}", DIM, colour) for line in _wrapped(shared, width - 2))
     yield from _properties(result, width, colour)
+
+
+def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colour: bool) -> Iterator[str]:
+    yield from scenario_lines(result, width, colour)
     gravest = min((entry for entry in result.properties if entry.witness is not None), key=gravity, default=None)
     if gravest is not None and gravest.witness is not None:
         yield ""
