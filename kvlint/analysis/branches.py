@@ -35,7 +35,7 @@ class Brancher(Assigner):
     def _if(self, statement: ir.If, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         chosen: dict[tuple[bool, Causes], list[State]] = {}
         for state in states:
-            for value, ready in self.evaluate(statement.test, state, frame):
+            for value, ready in self.evaluated(statement.test, state, frame):
                 causes = value.causes
                 for answer, end in self.decide(value, ready):
                     if causes and self.in_worker:
@@ -89,7 +89,7 @@ class Brancher(Assigner):
 
     def _match(self, statement: ir.Match, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         ends: list[State] = []
-        pending = [found for state in states for found in self.evaluate(statement.subject, state, frame)]
+        pending = [found for state in states for found in self.evaluated(statement.subject, state, frame)]
         for case in statement.cases:
             chosen: dict[Causes, list[State]] = {}
             following: Outcomes = []

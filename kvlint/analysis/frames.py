@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.states import Env, State
 from kvlint.analysis.values import Causes
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
+
+if TYPE_CHECKING:
+    from kvlint.analysis import ir
+    from kvlint.analysis.recall import Evaluations
 
 ANY: Final = "*"
 
@@ -62,6 +66,7 @@ class Frame:
     live: Liveness | None = None  # which of them are still read, None: all
     handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
     receiver: str | None = None  # the variable that holds the object the method runs on
+    evaluations: dict[ir.Expression, Evaluations] = field(default_factory=dict)  # of activations that see the same
 
 
 def forget(state: State, live: frozenset[str], receiver: str | None) -> State:

@@ -116,6 +116,7 @@ class Inliner(Effects):
 
         What happened before the call does not change what happens in it, so it is added afterwards.
         """
+        self.noted = []  # what an evaluation came to that led here is not to be recalled
         before = started.trace
         started = started.traced(Trace(taken=before.taken))
         within = (frame.after_call, frame.caught, frame.raised is None, self.depth, frame.enclosing)

@@ -52,6 +52,7 @@ class Memory(ABC):
         self.subject = subject
         self.in_worker = in_worker
         self.escaped: list[Raised] = []
+        self.noted: list[Raised] = []  # what was raised since the list was replaced
 
     def constant(self, value: Value) -> Value:
         """``value`` with a global name folded to the constant it stands for."""
@@ -150,7 +151,9 @@ class Memory(ABC):
 
     def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
         """Let the exception ``name`` leave from ``state``."""
-        self.throw(Raised(name, state, causes), frame)
+        raised = Raised(name, state, causes)
+        self.noted.append(raised)
+        self.throw(raised, frame)
 
     def throw(self, raised: Raised, frame: Frame) -> None:
         """Let an exception leave the statement that ``frame`` is at."""

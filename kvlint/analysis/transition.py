@@ -112,8 +112,9 @@ def transition_table(
     key = ("table", method.node, cls, subject)
     known = world.memo.get(key)
     if not isinstance(known, TransitionTable):
+        interpreter = Interpreter(world, subject, in_worker=False, reach=_reach(world))
         cells = {
-            (stored, written): _cell(world, subject, cls, method, signature, stored, written)
+            (stored, written): _cell(interpreter, cls, method, signature, stored, written)
             for stored in subject.stored_values
             for written in subject.enum.members
         }
@@ -122,8 +123,7 @@ def transition_table(
 
 
 def _cell(
-    world: World,
-    subject: Subject,
+    interpreter: Interpreter,
     cls: ClassInfo,
     method: Method,
     signature: Signature,
@@ -132,8 +132,9 @@ def _cell(
 ) -> Cell:
     if method.kind == "wrapped":
         return Cell(frozenset(), False, False)
-    interpreter = Interpreter(world, subject, in_worker=False, reach=_reach(world))
-    function = lowered(world, method.node)
+    interpreter.ask_anew()
+    subject = interpreter.subject
+    function = lowered(interpreter.world, method.node)
     bound: dict[str, Value] = {name: Something() for name in function.parameters}
     bound[signature.receiver] = Object(cls)
     if signature.room is not None:
