@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kvlint.analysis import ir
 from kvlint.analysis.assignments import Assigner
@@ -16,8 +17,7 @@ from kvlint.analysis.states import Skip, State, distinct
 from kvlint.analysis.values import Causes, Known, Object, Several, Something, Value
 
 
-@dataclass(slots=True, eq=False)
-class Exits:
+class Exits(Struct, eq=False):
     """The states in which a block was left other than by running to its end."""
 
     breaks: list[State] = field(default_factory=list)

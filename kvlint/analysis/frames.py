@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.states import Env, State
@@ -23,8 +24,7 @@ class GaveUp(Exception):
     """The code has more states than the analysis follows; nothing is known of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class After:
+class After(Struct, frozen=True):
     """Whether the room can still be concluded once control leaves a block in each way."""
 
     normal: bool = False
@@ -34,8 +34,7 @@ class After:
     raising: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Struct, frozen=True):
     """An exception on its way: its class name, the state, and what decided it.
 
     The name is ``?`` where a call of unknown code may raise anything, ANY where
@@ -47,8 +46,7 @@ class Raised:
     causes: Causes
 
 
-@dataclass(slots=True, eq=False)
-class Frame:
+class Frame(Struct, eq=False):
     """One activation of a function: where its code stands and what catches what it raises."""
 
     module: Module

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.conclusions import Reach

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.attempts import Attempter, exception_bases

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.branches import Brancher, Exits

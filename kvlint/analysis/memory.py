@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.frames import Frame, Raised, forget

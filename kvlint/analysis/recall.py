@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.calls import Caller
@@ -11,19 +11,14 @@ from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.states import State
 from kvlint.analysis.values import Causes, Value
 
-_TRIVIAL = frozenset({ir.Literal, ir.Name})
-
-
-@dataclass(frozen=True, slots=True)
-class _Recalled:
+class _Recalled(Struct, frozen=True):
     """What an evaluation that left the state alone came to: values, and the exceptions on the way to them."""
 
     values: tuple[Value, ...]
     raised: tuple[tuple[str, Causes], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluations:
+class Evaluations(Struct, frozen=True, eq=False):
     """The evaluations of one expression: the variables that it reads or binds, and what it came to for their values."""
 
     names: tuple[str, ...]
@@ -39,7 +34,7 @@ class Recaller(Caller):
 
     def evaluated(self, expression: ir.Expression, state: State, frame: Frame) -> Outcomes:
         """What `evaluate` gives, recalled where a state like ``state`` was met before."""
-        if expression.__class__ in _TRIVIAL:
+        if isinstance(expression, (ir.Literal, ir.Name)):
             return self.evaluate(expression, state, frame)
         evaluations = frame.evaluations.get(expression)
         if evaluations is None:

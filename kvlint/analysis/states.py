@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis.values import NO_CAUSES, UNDECIDED, UNKNOWN, Causes, Item, Known, Stored, Value, with_causes
 
@@ -84,8 +86,7 @@ def _hash_of_all(pairs: Iterable[tuple[str, Value]]) -> int:
 EMPTY: Final = Env()
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """The decision after which this iteration can no longer conclude the room.
 
     ``at`` is the deciding statement, ``leave`` the exit statement that followed
@@ -100,16 +101,14 @@ class Skip:
     leave: ast.AST | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """A removal from a room table that was executed."""
 
     table: str
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What has happened on the way to a state.
 
     ``taken``: a work item was received; ``handed``: it was passed to somebody
@@ -213,7 +212,7 @@ class State:
 
     def note(self, **changes: object) -> State:
         """This state with fields of its trace changed."""
-        return self.traced(replace(self.trace, **changes))  # type: ignore[arg-type]
+        return self.traced(replace(self.trace, **changes))
 
 
 def distinct(states: Iterable[State]) -> list[State]:

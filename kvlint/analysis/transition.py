@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.frames import Frame, GaveUp
@@ -17,8 +18,7 @@ from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """What one write over one stored status may leave stored.
 
     More than one outcome where a condition on unrelated state decides;
@@ -31,8 +31,7 @@ class Cell:
     decided: bool
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionTable:
+class TransitionTable(Struct, frozen=True, eq=False, dict=True):
     """All cells of a writer, by stored status and written member's name."""
 
     subject: Subject
@@ -96,8 +95,7 @@ class TransitionTable:
         return symbol + "!" if cell.raises else symbol
 
 
-@dataclass(frozen=True, eq=False)
-class Signature:
+class Signature(Struct, frozen=True, eq=False, dict=True):
     """Which parameters of a writer are its object, the room (None: the object's own status) and the status."""
 
     receiver: str

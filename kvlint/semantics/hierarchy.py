@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct
+
 from kvlint.semantics.class_body import (
     annotation_class,
     bound_names,
@@ -255,8 +257,7 @@ class ClassInfo:
         return other in self.resolution_order or self in other.resolution_order
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A function and the class whose body defines it."""
 
     owner: ClassInfo

@@ -6,16 +6,16 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from kvlint.diagnostics import Location, Span
 from kvlint.source.prefilter import is_candidate
 from kvlint.source.text import SourceText, parse
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedName:
+class ImportedName(Struct, frozen=True):
     """``from module import name`` (``name`` None: ``import module``), ``level`` dots in front."""
 
     module: str
@@ -255,8 +255,7 @@ def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     return frozenset(changed | {name for name, count in bound.items() if count > 1})
 
 
-@dataclass(frozen=True, eq=False)
-class Order:
+class Order(Struct, frozen=True, eq=False, dict=True):
     """All nodes of a tree in source order, constants, operators and contexts left out.
 
     ``extents`` says for each definition where its nodes begin and end in that

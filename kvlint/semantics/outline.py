@@ -7,7 +7,8 @@ a megabyte of Python takes longer than all that is asked of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # Strings and comments, whatever they hold.  Quotes inside the braces of an f-string (Python 3.12) can mislead it
 # within their line; a piece that is cut wrongly does not parse.
@@ -28,8 +29,7 @@ _OUTER_IMPORT = re.compile(r"^(?:from|import)\b", re.MULTILINE)
 _INNER_IMPORT = re.compile(r"^[ \t]+(?:from\s+\S+\s+)?import\s+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A top-level function or class: the lines it takes, decorators included, from ``start`` up to ``end``."""
 
     name: str
