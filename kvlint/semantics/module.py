@@ -40,8 +40,12 @@ _VISITED = frozenset(
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant)
 )
-# Fields whose nodes only say what kind of node they belong to.
-_MARKS = frozenset({"ctx", "op", "ops"})
+# Fields whose nodes only say what kind of node they belong to, and those that hold no node.
+_NOT_VISITED = frozenset(
+    {"ctx", "op", "ops"}
+    | {"id", "attr", "arg", "level", "module", "asname", "rest", "kind", "conversion", "simple", "is_async"}
+    | {"type_comment", "type_ignores"}
+)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
@@ -285,7 +289,7 @@ class Order(Struct, frozen=True, eq=False, dict=True):
 @cache
 def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that may hold nodes worth a visit, last one first."""
-    return tuple(name for name in reversed(kind._fields) if name not in _MARKS)
+    return tuple(name for name in reversed(kind._fields) if name not in _NOT_VISITED)
 
 
 def order_of(tree: ast.AST) -> Order:
@@ -318,10 +322,10 @@ def order_of(tree: ast.AST) -> Order:
             body.append(node)
             for name in _child_fields(node.__class__):  # type: ignore[arg-type]
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    pending += [child for child in reversed(value) if child.__class__ in _VISITED]
-                elif value.__class__ in _VISITED:
+                if value.__class__ in _VISITED:
                     pending.append(value)
+                elif value.__class__ is list:
+                    pending += [child for child in reversed(value) if child.__class__ in _VISITED]
     return Order(tuple(nodes), extents, bodies)
 
 
