@@ -11,6 +11,7 @@ from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.states import State
 from kvlint.analysis.values import Causes, Value
 
+
 class _Recalled(Struct, frozen=True):
     """What an evaluation that left the state alone came to: values, and the exceptions on the way to them."""
 

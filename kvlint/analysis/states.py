@@ -52,7 +52,8 @@ class Env:
 
     def keep(self, names: frozenset[str], receiver: str | None) -> Env:
         """A copy that knows only ``names`` and the receiver."""
-        if all(name in names or name == receiver for name in self._values):
+        unwanted = self._values.keys() - names
+        if not unwanted or unwanted == {receiver}:
             return self
         return Env({name: value for name, value in self._values.items() if name in names or name == receiver})
 

@@ -121,6 +121,10 @@ class ClassInfo:
 
     def family(self) -> tuple[ClassInfo, ...]:
         """The classes of the resolution order whose source is known."""
+        return self._family
+
+    @cached_property
+    def _family(self) -> tuple[ClassInfo, ...]:
         return tuple(entry for entry in self.resolution_order if isinstance(entry, ClassInfo))
 
     def lookup(self, name: str, after: ClassInfo | None = None) -> Method | None:

@@ -80,7 +80,7 @@ class Module:
     @cached_property
     def unsettled(self) -> frozenset[str]:
         """Names that code of the module binds more than once, or whose list, set or dict it changes."""
-        return _unsettled(self.nodes)
+        return _unsettled(self.nodes_of_kind(ast.Name, ast.Subscript, ast.Call))
 
     @cached_property
     def _order(self) -> Order:
@@ -209,7 +209,9 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def inner_blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks that a compound statement holds."""
+    """The blocks that a statement holds."""
+    if statement.__class__ not in _COMPOUND:
+        return
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
         if isinstance(block, list):
@@ -243,10 +245,12 @@ def bindings(body: list[ast.stmt]) -> tuple[dict[str, Binding], tuple[ImportedNa
     return names, tuple(stars)
 
 
-def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
+def _unsettled(nodes: Iterable[ast.AST]) -> frozenset[str]:
     bound: Counter[str] = Counter()
     changed: set[str] = set()
     for node in nodes:
+        if isinstance(getattr(node, "ctx", None), ast.Load):
+            continue  # nearly all of them
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound[name] += 1
