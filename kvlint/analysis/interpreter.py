@@ -182,12 +182,14 @@ class Interpreter(Attempter):
 
     def _raise(self, value: ir.Expression | None, state: State, frame: Frame) -> None:
         if value is None:
+            self.raised_again = True
             self.raise_(frame.caught, state, frame, state.tested)
             return
         dotted = walk.text_of(value.callee if isinstance(value, ir.Call) else value)
         if dotted is None:
             name = "?" if self.in_worker else ANY
         elif dotted in frame.locals:
+            self.raised_again = True
             name = frame.caught if self.in_worker or dotted == frame.caught_as else ANY
         else:
             name = dotted.rpartition(".")[2]
