@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import textwrap
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
-
-import kvlint
+from kvlint import engine
 from kvlint.analysis import ir
 from kvlint.analysis.evaluate import Evaluator
 from kvlint.analysis.facts import facts_of
@@ -18,18 +17,26 @@ from kvlint.analysis.memory import Outcomes
 from kvlint.analysis.recall import Recaller
 from kvlint.analysis.states import State
 from kvlint.config import Config
+from kvlint.diagnostics import Finding
 from kvlint.semantics.world import World
 
-from .small_backends import PROTOCOL
+from .small_backends import behind_the_protocol
+
+if TYPE_CHECKING:
+    import pytest
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 
 
 def test_recalling_changes_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    recalled = kvlint.check([str(RULES)], jobs=1)
+    recalled = findings()
     monkeypatch.setattr(Recaller, "evaluated", Evaluator.evaluate)
     assert recalled
-    assert kvlint.check([str(RULES)], jobs=1) == recalled
+    assert findings() == recalled
+
+
+def findings() -> tuple[Finding, ...]:
+    return engine.check([str(RULES)], Config(), jobs=1).findings
 
 
 def test_one_evaluation_is_enough_for_states_that_differ_elsewhere(
@@ -42,7 +49,7 @@ def test_one_evaluation_is_enough_for_states_that_differ_elsewhere(
                 chunk = self.chunks.get()
                 known = chunk.room in self.infos
                 unread(chunk.size)
-                changed = self.request_status.pop(chunk.room, None)
+                self.infos.pop(chunk.room, None)
                 if not known:
                     continue
                 self.update_status(chunk.room, Poll.Done)
@@ -50,20 +57,18 @@ def test_one_evaluation_is_enough_for_states_that_differ_elsewhere(
         tmp_path,
         monkeypatch,
     )
-    states = len(ENDS)
-    assert evaluated["unread(chunk.size)"] == states
-    assert evaluated["chunk.room in self.infos"] == states
-    # A call that changes the state is made from each, with the room known and unknown.
-    assert evaluated["self.request_status.pop(chunk.room, None)"] == 2 * states
-
-
-#: A round starts from each status, from none, and from one that is no member.
-ENDS = ("Failed", "Waiting", "Transferring", "Done", "absent", "undecided")
+    statuses = 5  # a round starts from each of the four members, and from none
+    assert evaluated["chunk.room in self.infos"] == statuses
+    # From here on there are twice as many states: the room is known or not.
+    assert evaluated["unread(chunk.size)"] == statuses
+    assert evaluated["not known"] == 2 * statuses
+    # What changes the state cannot be recalled.
+    assert evaluated["self.infos.pop(chunk.room, None)"] == 2 * statuses
 
 
 def evaluations(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each expression of ``worker`` was evaluated, by its text."""
-    text = PROTOCOL + textwrap.indent(textwrap.dedent(body), "    ")
+    text = behind_the_protocol(body)
     path = folder / "backend.py"
     path.write_text(text, encoding="utf-8")
     counted: Counter[str] = Counter()
@@ -75,11 +80,9 @@ def evaluations(body: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cou
         return evaluate(self, expression, state, frame)
 
     monkeypatch.setattr(Evaluator, "evaluate", counting)
-    assert facts_of(os.path.abspath(path), World(Config(folder=str(folder)))).workers
+    assert facts_of(os.path.abspath(path), World(Config(folder=str(folder)))).drops
     return counted
 
 
 def _text_at(text: str, expression: ir.Expression) -> str:
-    import ast
-
     return ast.get_source_segment(text, expression.at) or ""

@@ -66,23 +66,6 @@ WORKERS = {
                     continue  # expect: KVL002
                 self.update_status(chunk.room, Poll.Done)
         """,
-    "helper that raises nothing again": """
-        def noted(self, room):
-            self.request_status.get(room)
-
-        def worker(self):
-            while True:
-                chunk = self.chunks.get()
-                try:
-                    self.engine.send(chunk.room)
-                except KeyError:
-                    self.noted(chunk.room)
-                    self.update_status(chunk.room, Poll.Failed)
-                except ValueError:
-                    self.noted(chunk.room)
-                    continue  # expect: KVL002
-                self.update_status(chunk.room, Poll.Done)
-        """,
     "expression of several states": """
         def worker(self):
             while True:
