@@ -41,7 +41,7 @@ class Recaller(Caller):
         if evaluations is None:
             evaluations = frame.evaluations[expression] = Evaluations(_names_in(expression, frame.receiver))
         read = tuple(map(state.env.get, evaluations.names))
-        key = (state.stored, state.heap, state.trace.uncertain, frame.raised is None, read)
+        key = (state.stored, state.heap, state.control, state.trace.uncertain, frame.raised is None, read)
         recalled = evaluations.known.get(key)
         if recalled is not None:
             for name, causes in recalled.raised:
