@@ -150,7 +150,7 @@ class Bench:
 
     def _time(self, command: Command, folder: Path) -> float:
         run_once(command, folder)
-        return median(run_once(command, folder) for _ in range(self.options.slow_rounds))
+        return median(run_once(command, folder).seconds for _ in range(self.options.slow_rounds))
 
 
 def main() -> int:
