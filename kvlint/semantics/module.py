@@ -42,9 +42,8 @@ _VISITED = frozenset(
 )
 # Fields whose nodes only say what kind of node they belong to, and those that hold no node.
 _NOT_VISITED = frozenset(
-    {"ctx", "op", "ops"}
-    | {"id", "attr", "arg", "level", "module", "asname", "rest", "kind", "conversion", "simple", "is_async"}
-    | {"type_comment", "type_ignores"}
+    {"ctx", "op", "ops", "id", "attr", "arg", "level", "module", "asname", "rest", "kind", "conversion", "simple"}
+    | {"is_async", "type_comment", "type_ignores"}
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
