@@ -19,7 +19,7 @@ from measure import Command, CommandFailed, Row, compare, run_once, show
 from kvlint.source.prefilter import is_candidate
 from tools import BENCH, Missing, Tool, find_command, find_module
 
-#: Without --full, flake8 reads every sixteenth file.
+#: Without --full, flake8 and fixit read every sixteenth file.
 SAMPLE = 16
 TABLES = ("package", "parsers", "slow", "flake8", "large", "growth")
 BACKEND = BENCH.parent / "fixtures" / "rules" / "kvl002_skip_without_terminal_write" / "bad.py"
@@ -82,19 +82,22 @@ class Bench:
             commands["semgrep, three rules, one process"] = Command(
                 [*self.semgrep.command, "scan", *flags, *rules, "sglang"]
             )
+            show("Rules of the same intent in semgrep, on the whole package", self._slowly(commands))
         if isinstance(self.fixit, Tool):
-            rules = ["--rules", "fixit_rules"]
-            commands["fixit, three rules, all cores"] = Command(
-                [*self.fixit.command, *rules, "lint", "sglang"], {"PYTHONPATH": str(BENCH)}
-            )
-        if len(commands) > 1:
-            show("Rules of the same intent in other frameworks", self._slowly(commands))
+            chosen = self._sample()
+            commands = {
+                "kvlint check, one process": _kvlint("--no-cache", "--jobs", "1", *chosen),
+                "fixit, three rules, all cores": Command(
+                    [*self.fixit.command, "--rules", "fixit_rules", "lint", *chosen], {"PYTHONPATH": str(BENCH)}
+                ),
+            }
+            show(f"Rules of the same intent in fixit, on {self._share(chosen)}", self._slowly(commands))
 
     def with_flake8(self) -> None:
         """flake8 with and without the plugin."""
         if isinstance(self.flake8, Missing):
             return
-        chosen = self.files if self.options.full else self.files[::SAMPLE]
+        chosen = self._sample()
         flags = ["--isolated", "--exit-zero", "--quiet", "--quiet"]
         cache = {"KVLINT_NO_CACHE": "", "KVLINT_CACHE": str(self.scratch / "flake8")}
         commands = {
@@ -102,9 +105,16 @@ class Bench:
             "flake8 with kvlint, cold": _python("-m", "flake8", *flags, *chosen, environment={"KVLINT_NO_CACHE": "1"}),
             "flake8 with kvlint, warm": Command([sys.executable, "-m", "flake8", *flags, *chosen], cache, is_warm=True),
         }
+        show(f"flake8 on {self._share(chosen)}", self._slowly(commands))
+
+    def _sample(self) -> list[str]:
+        """What the tools read that take minutes of processor time for a thousand files."""
+        return self.files if self.options.full else self.files[::SAMPLE]
+
+    def _share(self, chosen: Sequence[str]) -> str:
         held = len(set(chosen) & set(self.candidates))
-        title = f"flake8 on {len(chosen):,} of {len(self.files):,} files, {held} of {len(self.candidates)} candidates"
-        show(f"{title} among them", self._slowly(commands))
+        files = f"{len(chosen):,} of {len(self.files):,} files"
+        return f"{files}, {held} of {len(self.candidates)} candidates among them"
 
     def large(self) -> None:
         """A tree ten times that size."""
@@ -150,7 +160,7 @@ class Bench:
 
     def _time(self, command: Command, folder: Path) -> float:
         run_once(command, folder)
-        return median(run_once(command, folder) for _ in range(self.options.slow_rounds))
+        return median(run_once(command, folder).seconds for _ in range(self.options.slow_rounds))
 
 
 def main() -> int:
@@ -184,7 +194,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="counted rounds of the fast commands")
     parser.add_argument("--slow-rounds", type=int, default=2, metavar="N", help="counted rounds of the slow ones")
     parser.add_argument("--copies", type=int, default=10, metavar="N", help="size of the large tree, in packages")
-    parser.add_argument("--full", action="store_true", help="let flake8 read the whole package (many minutes)")
+    parser.add_argument("--full", action="store_true", help="let flake8 and fixit read all files (an hour)")
     parser.add_argument("--tools", type=Path, metavar="DIR", help="a virtual environment that holds semgrep and fixit")
     parser.add_argument("--only", action="append", choices=TABLES, help="print this table (may be repeated)")
     return parser.parse_args()

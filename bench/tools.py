@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent
 REQUIREMENTS = BENCH / "requirements.txt"
+
+# semgrep looks for a newer version of itself, and without a network waits for minutes.
+_OFFLINE = {"SEMGREP_ENABLE_VERSION_CHECK": "0", "SEMGREP_SEND_METRICS": "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,11 @@ def find_command(name: str, environment: Path | None) -> Tool | Missing:
 
 
 def _asked(name: str, command: tuple[str, ...]) -> Tool | None:
+    environment = {**os.environ, **_OFFLINE}
     try:
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=120)
+        done = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, check=True, timeout=120, env=environment
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     words = done.stdout.replace(",", " ").split()

@@ -69,7 +69,7 @@ def check_targets(
     run found, and keeps what this one finds.
     """
     check_file = FileCheck(config)
-    with _crew(check_file, jobs, results) as crew:
+    with collecting_rarely(), _crew(check_file, jobs, results) as crew:
         scan = _scan(targets, config, results=results, found=crew.add)
         outcomes = _outcomes_besides(scan, check_file, results)
         outcomes += _collected(crew, len(scan.candidates), progress)
@@ -123,7 +123,7 @@ def diagnoser(
     def diagnose(overlay: Mapping[str, bytes]) -> Report:
         check_file = FileCheck(config, {**(base or {}), **overlay})
         outcomes = _outcomes_besides(scan, check_file)
-        with _crew(check_file, jobs) as crew:
+        with collecting_rarely(), _crew(check_file, jobs) as crew:
             for path, size in scan.candidates:
                 crew.add(path, size)
             outcomes += _collected(crew, len(scan.candidates))
@@ -223,11 +223,10 @@ def _crew(check_file: FileCheck, jobs: int | None, results: Results | None = Non
 
 
 def _collected(crew: Crew, total: int, progress: Progress | None = None) -> Iterator[Outcome]:
-    with collecting_rarely():
-        for done, outcome in enumerate(crew.outcomes(), start=1):
-            if progress is not None:
-                progress(done, total)
-            yield outcome
+    for done, outcome in enumerate(crew.outcomes(), start=1):
+        if progress is not None:
+            progress(done, total)
+        yield outcome
 
 
 def _report(

@@ -35,8 +35,8 @@ _SMALLEST_WORLD = 3_000_000
 _MOST_PROCESSES = 8
 
 # The analysis makes millions of objects and next to no cycles.  With Python's own
-# thresholds a tenth of its time goes into looking for them, and no memory is won.
-_THRESHOLDS = (200_000, 10, 10)
+# thresholds a sixth of its time goes into looking for them, and no memory is won.
+_THRESHOLDS = (2_000_000, 10, 10)
 
 _check_one: Callable[[str], Outcome] | None = None
 
@@ -85,7 +85,7 @@ class Crew:
         self._added: list[tuple[str, int]] = []
         self._size = 0
         self._waiting: list[tuple[int, str]] = []
-        self._running = 0
+        self._handed_out = 0  # candidates, until their outcomes are asked for
         self._done: SimpleQueue[tuple[str, Future[Outcome]]] = SimpleQueue()
         self._pool: ProcessPoolExecutor | None = None
 
@@ -113,7 +113,7 @@ class Crew:
             return
         for _ in self._added:
             path, future = self._done.get()
-            self._running -= 1
+            self._handed_out -= 1
             self._refill()
             error = future.exception()
             yield future.result() if error is None else _died(path, error)
@@ -139,12 +139,12 @@ class Crew:
     def _refill(self) -> None:
         """Hand out the largest candidates, so that no process is left alone with one at the end.
 
-        Each process has one more in store, since nobody can be asked for it during the search.
+        Each process has one more in store, since it may be a while until the search finds the next one.
         """
-        while self._pool is not None and self._waiting and self._running < 2 * self._most:
+        while self._pool is not None and self._waiting and self._handed_out - self._done.qsize() < 2 * self._most:
             _, path = heapq.heappop(self._waiting)
             future = _submitted(self._pool, path)
-            self._running += 1
+            self._handed_out += 1
             # Nothing more happens in the callback: it may run with the pool's locks held.
             future.add_done_callback(partial(self._note, path))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kvlint.analysis.handlers import threads_by_function
 from kvlint.analysis.infer import subject_of
@@ -29,8 +30,7 @@ class Touch(StrEnum):
     REMOVED = "removed"
 
 
-@dataclass(frozen=True, eq=False)
-class Access:
+class Access(Struct, frozen=True, eq=False, dict=True):
     """One touch of a room table or the status table; through a writer or reader it counts where that is called."""
 
     table: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from kvlint.analysis import ir
-from kvlint.analysis.calls import Caller
 from kvlint.analysis.frames import Frame
+from kvlint.analysis.recall import Recaller
 from kvlint.analysis.states import State
 from kvlint.analysis.values import (
     UNDECIDED,
@@ -26,7 +26,7 @@ from kvlint.analysis.values import (
 )
 
 
-class Assigner(Caller):
+class Assigner(Recaller):
     """Carries out assignments; see ``memory.Memory`` for the two uses."""
 
     def _assign_all(self, targets: tuple[ir.Expression, ...], value: Value, state: State, frame: Frame) -> list[State]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.branches import Exits

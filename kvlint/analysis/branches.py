@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from kvlint.analysis import ir
 from kvlint.analysis.assignments import Assigner
@@ -16,8 +17,7 @@ from kvlint.analysis.states import Skip, State, distinct
 from kvlint.analysis.values import Causes, Known, Object, Several, Something, Value
 
 
-@dataclass(slots=True, eq=False)
-class Exits:
+class Exits(Struct, eq=False):
     """The states in which a block was left other than by running to its end."""
 
     breaks: list[State] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Brancher(Assigner):
     def _if(self, statement: ir.If, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         chosen: dict[tuple[bool, Causes], list[State]] = {}
         for state in states:
-            for value, ready in self.evaluate(statement.test, state, frame):
+            for value, ready in self.evaluated(statement.test, state, frame):
                 causes = value.causes
                 for answer, end in self.decide(value, ready):
                     if causes and self.in_worker:
@@ -89,7 +89,7 @@ class Brancher(Assigner):
 
     def _match(self, statement: ir.Match, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         ends: list[State] = []
-        pending = [found for state in states for found in self.evaluate(statement.subject, state, frame)]
+        pending = [found for state in states for found in self.evaluated(statement.subject, state, frame)]
         for case in statement.cases:
             chosen: dict[Causes, list[State]] = {}
             following: Outcomes = []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, operators
 from kvlint.analysis.conclusions import receiver_name

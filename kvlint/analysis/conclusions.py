@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.frames import After
@@ -21,8 +23,7 @@ LIST_CALLS = frozenset({"append", "appendleft", "insert", "add", "heappush"})
 _DYNAMIC = frozenset({"setattr", "delattr", "vars", "__dict__", "exec", "eval"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Context:
+class Context(Struct, frozen=True, eq=False):
     """Where a piece of code stands.
 
     ``cls`` is the receiver's class, ``owner`` the class whose body holds the

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, operators, walk
 from kvlint.analysis.conditions import Conditions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.frames import Frame
@@ -21,8 +22,7 @@ from kvlint.analysis.writes import Guard, Write, opens_rooms, surroundings, writ
 from kvlint.semantics.class_body import parameters
 
 
-@dataclass(frozen=True, slots=True)
-class Exposed:
+class Exposed(Struct, frozen=True):
     """A write of the live ``member`` by which a stored ``failure`` becomes ``outcome``."""
 
     write: Write

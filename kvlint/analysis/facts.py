@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
@@ -35,8 +36,7 @@ from kvlint.source.display import one_line
 from kvlint.source.text import UnreadableSource
 
 
-@dataclass(frozen=True, eq=False)
-class Facts:
+class Facts(Struct, frozen=True, eq=False, dict=True):
     """What is known of one module; computed when first asked for."""
 
     world: World

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from kvlint.analysis.liveness import Liveness
 from kvlint.analysis.states import Env, State
 from kvlint.analysis.values import Causes
 from kvlint.semantics.hierarchy import ClassInfo
 from kvlint.semantics.module import Module
+
+if TYPE_CHECKING:
+    from kvlint.analysis import ir
+    from kvlint.analysis.recall import Evaluations
 
 ANY: Final = "*"
 
@@ -19,8 +24,7 @@ class GaveUp(Exception):
     """The code has more states than the analysis follows; nothing is known of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class After:
+class After(Struct, frozen=True):
     """Whether the room can still be concluded once control leaves a block in each way."""
 
     normal: bool = False
@@ -30,8 +34,7 @@ class After:
     raising: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Struct, frozen=True):
     """An exception on its way: its class name, the state, and what decided it.
 
     The name is ``?`` where a call of unknown code may raise anything, ANY where
@@ -43,8 +46,7 @@ class Raised:
     causes: Causes
 
 
-@dataclass(slots=True, eq=False)
-class Frame:
+class Frame(Struct, eq=False):
     """One activation of a function: where its code stands and what catches what it raises."""
 
     module: Module
@@ -62,6 +64,7 @@ class Frame:
     live: Liveness | None = None  # which of them are still read, None: all
     handled: frozenset[str] | None = None  # the locals read once the innermost try has caught something
     receiver: str | None = None  # the variable that holds the object the method runs on
+    evaluations: dict[ir.Expression, Evaluations] = field(default_factory=dict)  # of activations that see the same
 
 
 def forget(state: State, live: frozenset[str], receiver: str | None) -> State:

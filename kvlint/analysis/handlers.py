@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.places import Place, callees, places_of
@@ -14,8 +15,7 @@ from kvlint.semantics.module import Module, inner_blocks
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, eq=False)
-class Root:
+class Root(Struct, frozen=True, eq=False, dict=True):
     """A function that a thread spends its life in: it is started on one (``starts``: where), or loops over takes."""
 
     place: Place
@@ -25,8 +25,7 @@ class Root:
     takes_messages: bool
 
 
-@dataclass(frozen=True, eq=False)
-class AbortHandler:
+class AbortHandler(Struct, frozen=True, eq=False, dict=True):
     """A stretch of a function, or all of it, that runs because a room is to be given up."""
 
     place: Place

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis.evidence import (
     calls_of,
@@ -24,8 +26,7 @@ from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, eq=False)
-class Writer:
+class Writer(Struct, frozen=True, eq=False, dict=True):
     """A method through which statuses are written, as run on an instance of ``cls``.
 
     ``primary`` where it stores into the table itself or overrides a method that

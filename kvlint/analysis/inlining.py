@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.conclusions import Reach
@@ -43,6 +44,7 @@ class Inliner(Effects):
         self.depth = 0
         self.takes: frozenset[ast.AST] = frozenset()
         self._activations = 0
+        self.raised_again = False
         self._calls: dict[object, tuple[Outcomes, tuple[Raised, ...]]] = {}
 
     @abstractmethod
@@ -116,12 +118,16 @@ class Inliner(Effects):
 
         What happened before the call does not change what happens in it, so it is added afterwards.
         """
+        self.noted = []  # what an evaluation came to that led here is not to be recalled
         before = started.trace
         started = started.traced(Trace(taken=before.taken))
-        within = (frame.after_call, frame.caught, frame.raised is None, self.depth, frame.enclosing)
-        key = (function, started, frame.defined_in, within)
+        within = (frame.after_call, frame.raised is None, self.depth, frame.enclosing)
+        key: tuple[object, ...] = (function, started, frame.defined_in, within)
         known = self._calls.get(key)
+        if known is None and (known := self._calls.get((*key, frame.caught))) is not None:
+            self.raised_again = True
         if known is None:
+            raised_again, self.raised_again = self.raised_again, False
             escaped, self.escaped = self.escaped, []
             frame.raised = None if frame.raised is None else []
             self.depth += 1
@@ -133,7 +139,9 @@ class Inliner(Effects):
             self.escaped = escaped
             if self.in_worker and self._only_fails(started, outcomes):
                 thrown = tuple(replace(each, state=each.state.note(handed=True)) for each in thrown)
-            known = self._calls[key] = (outcomes, thrown)
+            # What is being handled only matters to a call that raises it again.
+            known = self._calls[(*key, frame.caught) if self.raised_again else key] = (outcomes, thrown)
+            self.raised_again = self.raised_again or raised_again
         outcomes, thrown = known
         if before == started.trace:
             return known

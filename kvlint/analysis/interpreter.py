@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
+from functools import cached_property
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 from kvlint.analysis.attempts import Attempter, exception_bases
@@ -15,6 +17,7 @@ from kvlint.analysis.frames import ANY, After, Frame, GaveUp, forget
 from kvlint.analysis.liveness import Liveness, liveness
 from kvlint.analysis.loops import MAX_STATES
 from kvlint.analysis.memory import Outcomes
+from kvlint.analysis.recall import Evaluations
 from kvlint.analysis.states import State, distinct, joined
 from kvlint.analysis.values import NONE, STATUS, Known, Local, Something, computed_from, with_causes
 
@@ -26,6 +29,11 @@ class Interpreter(Attempter):
 
     steps: int = 0
 
+    def ask_anew(self) -> None:
+        """Be ready for another question; what calls came to is kept."""
+        self.escaped = []
+        self.steps = 0
+
     def run_body(self, function: ir.Function, state: State, frame: Frame) -> Outcomes:
         """The returned values of ``function`` started in ``state``, each with its state."""
         exits = Exits()
@@ -34,6 +42,7 @@ class Interpreter(Attempter):
         frame.volatile = frame.volatile | function.shared
         if self.in_worker:
             frame.decisive, frame.live = decisive, live
+        frame.evaluations = self._evaluations(function, frame)
         after = After(normal=frame.after_call, returning=frame.after_call, raising=frame.raised is not None)
         ends = self.block(function.body, [state], frame, exits, after)
         return list(dict.fromkeys([*exits.returns, *((NONE, end) for end in ends)]))
@@ -45,6 +54,15 @@ class Interpreter(Attempter):
             known = (decisive_names(function), assigned_names(function), liveness(function))
             self.world.memo[key] = known
         return known
+
+    def _evaluations(self, function: ir.Function, frame: Frame) -> dict[ir.Expression, Evaluations]:
+        """What the expressions of ``function`` came to in activations that see what ``frame`` does."""
+        scope = (frame.module, frame.defined_in, frame.receiver, frame.number, frame.enclosing)
+        return self._known.setdefault((function, scope, frame.locals, frame.volatile), {})
+
+    @cached_property
+    def _known(self) -> dict[object, dict[ir.Expression, Evaluations]]:
+        return {}
 
     def followed(self, function: ir.Function) -> frozenset[str]:
         """The locals of ``function`` that can matter on a worker's path."""
@@ -116,18 +134,18 @@ class Interpreter(Attempter):
     def _simple(self, statement: ir.Simple, state: State, frame: Frame, exits: Exits) -> list[State]:  # noqa: C901 - one arm a kind
         match statement:
             case ir.Evaluate(value=value):
-                return [end for _, end in self.evaluate(value, state, frame)]
+                return [end for _, end in self.evaluated(value, state, frame)]
             case ir.Assign(targets=targets, value=value):
                 return [
                     end
-                    for result, ready in self.evaluate(value, state, frame)
+                    for result, ready in self.evaluated(value, state, frame)
                     for end in self._assign_all(targets, result, ready, frame)
                 ]
             case ir.Update():
                 return self._update(statement, state, frame)
             case ir.Return(value=value):
                 ready = _leaving(state, statement.at, frame)
-                for result, end in [(NONE, ready)] if value is None else self.evaluate(value, ready, frame):
+                for result, end in [(NONE, ready)] if value is None else self.evaluated(value, ready, frame):
                     result = with_causes(result, end.control or end.tested)
                     exits.returns.append((result, end))
                 return []
@@ -154,7 +172,7 @@ class Interpreter(Attempter):
 
     def _assert(self, test: ir.Expression, state: State, frame: Frame) -> list[State]:
         ends = []
-        for value, ready in self.evaluate(test, state, frame):
+        for value, ready in self.evaluated(test, state, frame):
             for answer, end in self.decide(value, ready):
                 if answer:
                     ends.append(end)
@@ -164,18 +182,20 @@ class Interpreter(Attempter):
 
     def _raise(self, value: ir.Expression | None, state: State, frame: Frame) -> None:
         if value is None:
+            self.raised_again = True
             self.raise_(frame.caught, state, frame, state.tested)
             return
         dotted = walk.text_of(value.callee if isinstance(value, ir.Call) else value)
         if dotted is None:
             name = "?" if self.in_worker else ANY
         elif dotted in frame.locals:
+            self.raised_again = True
             name = frame.caught if self.in_worker or dotted == frame.caught_as else ANY
         else:
             name = dotted.rpartition(".")[2]
             bases = exception_bases(self.world, frame.module, dotted)
             self.bases[name] = bases if self.bases.get(name, bases) == bases else None
-        for _, end in self.evaluate(value, state, frame):
+        for _, end in self.evaluated(value, state, frame):
             self.raise_(name, end, frame, end.tested)
 
 

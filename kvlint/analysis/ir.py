@@ -8,29 +8,27 @@ compare by identity.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.semantics.constants import Constant
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Struct, frozen=True, eq=False):
     """A constant."""
 
     value: Constant
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Name:
+class Name(Struct, frozen=True, eq=False):
     """A variable read."""
 
     id: str
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Attribute:
+class Attribute(Struct, frozen=True, eq=False):
     """``owner.name``."""
 
     owner: Expression
@@ -38,8 +36,7 @@ class Attribute:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Subscript:
+class Subscript(Struct, frozen=True, eq=False):
     """``owner[key]``."""
 
     owner: Expression
@@ -47,8 +44,7 @@ class Subscript:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(Struct, frozen=True, eq=False):
     """``callee(*arguments, **keywords)``; ``spread`` where ``*x`` or ``**x`` is among the arguments."""
 
     callee: Expression
@@ -58,8 +54,7 @@ class Call:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compare:
+class Compare(Struct, frozen=True, eq=False):
     """``first op second op third …`` with Python's operator spellings (``not in``, ``is``)."""
 
     first: Expression
@@ -67,8 +62,7 @@ class Compare:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Logical:
+class Logical(Struct, frozen=True, eq=False):
     """``and`` (``stops_on`` False) or ``or`` (``stops_on`` True)."""
 
     stops_on: bool
@@ -76,16 +70,14 @@ class Logical:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Not:
+class Not(Struct, frozen=True, eq=False):
     """``not operand``."""
 
     operand: Expression
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True, eq=False):
     """A binary operator, by its ast class name (``Add``, ``BitOr``)."""
 
     operator: str
@@ -94,8 +86,7 @@ class Arithmetic:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Conditional:
+class Conditional(Struct, frozen=True, eq=False):
     """``then if test else other``."""
 
     test: Expression
@@ -104,8 +95,7 @@ class Conditional:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bind:
+class Bind(Struct, frozen=True, eq=False):
     """``(name := value)``."""
 
     name: str
@@ -113,8 +103,7 @@ class Bind:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Collection:
+class Collection(Struct, frozen=True, eq=False):
     """A tuple, list or set display (``kind`` names which)."""
 
     kind: str
@@ -122,16 +111,14 @@ class Collection:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mapping:
+class Mapping(Struct, frozen=True, eq=False):
     """A dict display without ``**``."""
 
     items: tuple[tuple[Expression, Expression], ...]
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeated:
+class Repeated(Struct, frozen=True, eq=False):
     """A comprehension: ``parts`` run any number of times, the result is unknown; ``names`` are its own variables."""
 
     parts: tuple[Expression, ...]
@@ -139,16 +126,14 @@ class Repeated:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Opaque:
+class Opaque(Struct, frozen=True, eq=False):
     """Any other expression: ``parts`` are evaluated in order, the result is unknown."""
 
     parts: tuple[Expression, ...]
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Closure:
+class Closure(Struct, frozen=True, eq=False):
     """A nested function or lambda; its body runs only when called."""
 
     function: Function
@@ -175,8 +160,7 @@ Expression = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Assign:
+class Assign(Struct, frozen=True, eq=False):
     """``targets[0] = targets[1] = … = value``."""
 
     targets: tuple[Expression, ...]
@@ -184,8 +168,7 @@ class Assign:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Update:
+class Update(Struct, frozen=True, eq=False):
     """``target op= value``."""
 
     target: Expression
@@ -194,16 +177,14 @@ class Update:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluate:
+class Evaluate(Struct, frozen=True, eq=False):
     """An expression statement."""
 
     value: Expression
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class If:
+class If(Struct, frozen=True, eq=False):
     """``if test: then else: other``."""
 
     test: Expression
@@ -212,8 +193,7 @@ class If:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class While:
+class While(Struct, frozen=True, eq=False):
     """``while test: body else: other``."""
 
     test: Expression
@@ -222,8 +202,7 @@ class While:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class For:
+class For(Struct, frozen=True, eq=False):
     """``for target in iterable: body else: other``, asynchronous or not."""
 
     target: Expression
@@ -233,8 +212,7 @@ class For:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Handler:
+class Handler(Struct, frozen=True, eq=False):
     """``except types as name: body``; ``types`` are dotted names, empty for a bare ``except``."""
 
     types: tuple[str, ...]
@@ -243,8 +221,7 @@ class Handler:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Try:
+class Try(Struct, frozen=True, eq=False):
     """``try: body except …: … else: other finally: final``."""
 
     body: Block
@@ -254,8 +231,7 @@ class Try:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class With:
+class With(Struct, frozen=True, eq=False):
     """``with context as target, …: body``."""
 
     items: tuple[tuple[Expression, Expression | None], ...]
@@ -263,54 +239,47 @@ class With:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Return:
+class Return(Struct, frozen=True, eq=False):
     """``return value``."""
 
     value: Expression | None
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Raise:
+class Raise(Struct, frozen=True, eq=False):
     """``raise value`` (None: a re-raise)."""
 
     value: Expression | None
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Break:
+class Break(Struct, frozen=True, eq=False):
     """``break``."""
 
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Continue:
+class Continue(Struct, frozen=True, eq=False):
     """``continue``."""
 
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Delete:
+class Delete(Struct, frozen=True, eq=False):
     """``del target, …``."""
 
     targets: tuple[Expression, ...]
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Assert:
+class Assert(Struct, frozen=True, eq=False):
     """``assert test``."""
 
     test: Expression
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pattern:
+class Pattern(Struct, frozen=True, eq=False):
     """A match pattern.
 
     ``kind`` is ``value`` (equal to ``value``), ``is`` (the singleton ``value``),
@@ -326,8 +295,7 @@ class Pattern:
     bound: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class Case(Struct, frozen=True, eq=False):
     """``case pattern if guard: body``."""
 
     pattern: Pattern
@@ -336,8 +304,7 @@ class Case:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Match:
+class Match(Struct, frozen=True, eq=False):
     """``match subject: case …``."""
 
     subject: Expression
@@ -345,16 +312,14 @@ class Match:
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Define:
+class Define(Struct, frozen=True, eq=False):
     """A nested ``def``."""
 
     function: Function
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Forget:
+class Forget(Struct, frozen=True, eq=False):
     """A statement that binds ``names`` to something unknown (an import, a nested class)."""
 
     names: frozenset[str]
@@ -366,8 +331,7 @@ Statement = Simple | If | While | For | Try | With | Match
 Block = tuple[Statement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class Function(Struct, frozen=True, eq=False):
     """A function's parameters (receiver included) and body.
 
     The first ``positional`` of the parameters take arguments by position, the

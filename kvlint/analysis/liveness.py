@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis import ir, walk
 
@@ -10,8 +11,7 @@ Names = frozenset[str]
 _NONE: Names = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Exits:
+class _Exits(Struct, frozen=True):
     """What is live where a block is left early; ``raising`` is live at every statement of a try body."""
 
     breaking: Names = _NONE
@@ -19,8 +19,7 @@ class _Exits:
     raising: Names = _NONE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Liveness:
+class Liveness(Struct, frozen=True, eq=False):
     """Live names after each statement (by the statement), and in the handlers of each ``try``."""
 
     after: dict[ir.Statement, Names]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.branches import Brancher, Exits
@@ -51,7 +52,7 @@ class Looper(Brancher):
         def enter(current: State) -> tuple[list[State], list[State]]:
             inside: list[State] = []
             outside: list[State] = []
-            for value, ready in self.evaluate(statement.test, current, frame):
+            for value, ready in self.evaluated(statement.test, current, frame):
                 for answer, end in self.decide(value, ready):
                     (inside if answer else outside).append(end)
             return inside, outside
@@ -89,7 +90,7 @@ class Looper(Brancher):
     def _for(self, statement: ir.For, states: list[State], frame: Frame, exits: Exits, after: After) -> list[State]:
         entering: dict[Value, list[State]] = {}
         for state in states:
-            for value, ready in self.evaluate(statement.iterable, state, frame):
+            for value, ready in self.evaluated(statement.iterable, state, frame):
                 entering.setdefault(self._iterated(self.constant(value)), []).append(ready)
         ends: list[State] = []
         for iterable, before in entering.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.analysis.frames import Frame, Raised, forget
@@ -52,6 +53,7 @@ class Memory(ABC):
         self.subject = subject
         self.in_worker = in_worker
         self.escaped: list[Raised] = []
+        self.noted: list[Raised] = []  # what was raised since the list was replaced
 
     def constant(self, value: Value) -> Value:
         """``value`` with a global name folded to the constant it stands for."""
@@ -150,7 +152,9 @@ class Memory(ABC):
 
     def raise_(self, name: str, state: State, frame: Frame, causes: Causes = frozenset()) -> None:
         """Let the exception ``name`` leave from ``state``."""
-        self.throw(Raised(name, state, causes), frame)
+        raised = Raised(name, state, causes)
+        self.noted.append(raised)
+        self.throw(raised, frame)
 
     def throw(self, raised: Raised, frame: Frame) -> None:
         """Let an exception leave the statement that ``frame`` is at."""

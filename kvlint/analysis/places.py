@@ -70,7 +70,16 @@ class Place:
 
     def nodes(self, *kinds: type[ast.AST]) -> list[ast.AST]:
         """Those nodes of `body` that are of some kinds."""
+        if len(kinds) == 1:
+            return self._nodes_by_kind.get(kinds[0], [])
         return [node for node in self.body if node.__class__ in kinds]
+
+    @cached_property
+    def _nodes_by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in self.body:
+            found.setdefault(node.__class__, []).append(node)
+        return found
 
     @cached_property
     def nested(self) -> dict[str, Function]:

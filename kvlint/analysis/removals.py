@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.conclusions import Reach
@@ -34,8 +35,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, eq=False)
-class RemovalSite:
+class RemovalSite(Struct, frozen=True, eq=False, dict=True):
     """One removal in the source and its verdict; ``abort`` says why it is an abort handler's, None where it is not."""
 
     table: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.evidence import member_named, methods_of
 from kvlint.analysis.infer import own_writers, subject_of
@@ -20,8 +21,7 @@ from kvlint.semantics.world import External, World, dotted_name
 _MAX_HELPERS = 4  # how long a chain of helpers that hand their room on is followed
 
 
-@dataclass(frozen=True, eq=False)
-class TerminalHelper:
+class TerminalHelper(Struct, frozen=True, eq=False, dict=True):
     """A method that may conclude the room it is given, by writing the terminal ``members``.
 
     Without members it is one that the configuration names.

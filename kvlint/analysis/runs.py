@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.frames import Frame, GaveUp
@@ -18,8 +19,7 @@ from kvlint.semantics.class_body import annotation_class, parameters
 from kvlint.semantics.hierarchy import resolve_class
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """How a function can end: ``ends`` by returning, ``raised`` by an exception, ``rounds`` of its serving loops.
 
     With ``gave_up`` it has more paths than are followed, and nothing is known.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis.values import NO_CAUSES, UNDECIDED, UNKNOWN, Causes, Item, Known, Stored, Value, with_causes
 
@@ -50,7 +52,8 @@ class Env:
 
     def keep(self, names: frozenset[str], receiver: str | None) -> Env:
         """A copy that knows only ``names`` and the receiver."""
-        if all(name in names or name == receiver for name in self._values):
+        unwanted = self._values.keys() - names
+        if not unwanted or unwanted == {receiver}:
             return self
         return Env({name: value for name, value in self._values.items() if name in names or name == receiver})
 
@@ -84,8 +87,7 @@ def _hash_of_all(pairs: Iterable[tuple[str, Value]]) -> int:
 EMPTY: Final = Env()
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """The decision after which this iteration can no longer conclude the room.
 
     ``at`` is the deciding statement, ``leave`` the exit statement that followed
@@ -100,16 +102,14 @@ class Skip:
     leave: ast.AST | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(Struct, frozen=True):
     """A removal from a room table that was executed."""
 
     table: str
     at: ast.AST
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """What has happened on the way to a state.
 
     ``taken``: a work item was received; ``handed``: it was passed to somebody
@@ -129,72 +129,41 @@ class Trace:
 START: Final = Trace()
 
 
-class State:
+class State(Struct, frozen=True, cache_hash=True):
     """One abstract state: the room's stored status, local variables, own attributes, and the trace.
 
     ``control`` are the causes of the enclosing branches of this frame, ``tested``
-    of all branches this frame has taken.  Immutable; runs make hundreds of
-    thousands of them, hence no dataclass: the hash is kept, and a changed copy
-    costs a call.
+    of all branches this frame has taken.
     """
 
-    __slots__ = ("_hash", "control", "env", "heap", "stored", "tested", "trace")
-
-    def __init__(
-        self,
-        stored: Stored,
-        env: Env = EMPTY,
-        heap: Env = EMPTY,
-        trace: Trace = START,
-        control: Causes = NO_CAUSES,
-        tested: Causes = NO_CAUSES,
-    ) -> None:
-        self.stored = stored
-        self.env = env
-        self.heap = heap
-        self.trace = trace
-        self.control = control
-        self.tested = tested
-        self._hash = hash((stored, env, heap, trace, control, tested))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, State)
-            and self._hash == other._hash
-            and self.stored == other.stored
-            and self.env == other.env
-            and self.heap == other.heap
-            and self.trace == other.trace
-            and self.control == other.control
-            and self.tested == other.tested
-        )
+    stored: Stored
+    env: Env = EMPTY
+    heap: Env = EMPTY
+    trace: Trace = START
+    control: Causes = NO_CAUSES
+    tested: Causes = NO_CAUSES
 
     def storing(self, stored: Stored) -> State:
         """This state with another status stored."""
-        return State(stored, self.env, self.heap, self.trace, self.control, self.tested)
+        return replace(self, stored=stored)
 
     def within(self, env: Env) -> State:
         """This state with other local variables."""
-        return State(self.stored, env, self.heap, self.trace, self.control, self.tested)
+        return replace(self, env=env)
 
     def holding(self, heap: Env) -> State:
         """This state with other attributes."""
-        return State(self.stored, self.env, heap, self.trace, self.control, self.tested)
+        return replace(self, heap=heap)
 
     def traced(self, trace: Trace) -> State:
         """This state after something else happened."""
-        return State(self.stored, self.env, self.heap, trace, self.control, self.tested)
+        return replace(self, trace=trace)
 
     def under(self, control: Causes, tested: Causes) -> State:
         """This state under other branches."""
         if control == self.control and tested == self.tested:
             return self
-        return State(self.stored, self.env, self.heap, self.trace, control, tested)
+        return replace(self, control=control, tested=tested)
 
     def bind(self, name: str, value: Value) -> State:
         """This state with a local variable set."""
@@ -213,7 +182,7 @@ class State:
 
     def note(self, **changes: object) -> State:
         """This state with fields of its trace changed."""
-        return self.traced(replace(self.trace, **changes))  # type: ignore[arg-type]
+        return self.traced(replace(self.trace, **changes))
 
 
 def distinct(states: Iterable[State]) -> list[State]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from kvlint.analysis.values import ABSENT, Mark, Stored
 from kvlint.protocol import is_failure_name, is_success_name
 from kvlint.semantics.constants import Constant, EnumInfo, Member
 
 
-@dataclass(frozen=True, eq=False)
-class StatusEnum:
+class StatusEnum(Struct, frozen=True, eq=False, dict=True):
     """A status enum and the roles of its members (names)."""
 
     info: EnumInfo
@@ -78,8 +78,7 @@ def status_enum(
     return StatusEnum(info, failed, succeeded)
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
+class Subject(Struct, frozen=True, eq=False, dict=True):
     """A status enum and the place that holds a room's status.
 
     ``kind`` is ``table`` (``owner.<attribute>[room]``) or ``attribute``

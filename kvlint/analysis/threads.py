@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kvlint.analysis.places import Place, callees, places_of, target_of
 from kvlint.protocol import is_receive_name
@@ -27,8 +28,7 @@ class Thread(StrEnum):
     BACKGROUND = "background thread"
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(Struct, frozen=True):
     """A call that receives one work item or message in ``loop``; ``call`` is None where the loop itself receives."""
 
     loop: ast.While | ast.For | ast.AsyncFor
@@ -182,8 +182,7 @@ def _is_message_source(iterable: ast.expr) -> bool:
 # -- what is started on a thread of its own ------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """A function started on a thread, process, pool or task; ``arguments`` are what it is given there."""
 
     place: Place

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from kvlint.analysis.conclusions import Reach
 from kvlint.analysis.frames import Frame, GaveUp
@@ -17,8 +18,7 @@ from kvlint.semantics.hierarchy import ClassInfo, Method
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """What one write over one stored status may leave stored.
 
     More than one outcome where a condition on unrelated state decides;
@@ -31,8 +31,7 @@ class Cell:
     decided: bool
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionTable:
+class TransitionTable(Struct, frozen=True, eq=False, dict=True):
     """All cells of a writer, by stored status and written member's name."""
 
     subject: Subject
@@ -96,8 +95,7 @@ class TransitionTable:
         return symbol + "!" if cell.raises else symbol
 
 
-@dataclass(frozen=True, eq=False)
-class Signature:
+class Signature(Struct, frozen=True, eq=False, dict=True):
     """Which parameters of a writer are its object, the room (None: the object's own status) and the status."""
 
     receiver: str
@@ -112,8 +110,9 @@ def transition_table(
     key = ("table", method.node, cls, subject)
     known = world.memo.get(key)
     if not isinstance(known, TransitionTable):
+        interpreter = Interpreter(world, subject, in_worker=False, reach=_reach(world))
         cells = {
-            (stored, written): _cell(world, subject, cls, method, signature, stored, written)
+            (stored, written): _cell(interpreter, cls, method, signature, stored, written)
             for stored in subject.stored_values
             for written in subject.enum.members
         }
@@ -122,8 +121,7 @@ def transition_table(
 
 
 def _cell(
-    world: World,
-    subject: Subject,
+    interpreter: Interpreter,
     cls: ClassInfo,
     method: Method,
     signature: Signature,
@@ -132,8 +130,9 @@ def _cell(
 ) -> Cell:
     if method.kind == "wrapped":
         return Cell(frozenset(), False, False)
-    interpreter = Interpreter(world, subject, in_worker=False, reach=_reach(world))
-    function = lowered(world, method.node)
+    interpreter.ask_anew()
+    subject = interpreter.subject
+    function = lowered(interpreter.world, method.node)
     bound: dict[str, Value] = {name: Something() for name in function.parameters}
     bound[signature.receiver] = Object(cls)
     if signature.room is not None:

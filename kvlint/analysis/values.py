@@ -7,8 +7,10 @@ was computed from, which is what makes a branch on it a decision about the room.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvlint.analysis import ir
 from kvlint.semantics.constants import Constant
@@ -37,8 +39,7 @@ UNDECIDED: Final = Mark("UNDECIDED")
 Stored = Constant | Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A constant.  ``mutable``: a fresh empty list, dict or set, known only until something touches it."""
 
     value: Constant
@@ -46,8 +47,7 @@ class Known:
     mutable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Something:
+class Something(Struct, frozen=True):
     """Any value.
 
     ``undecided``: a function of the status that could not be computed, so
@@ -62,23 +62,20 @@ class Something:
     reaches: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """The room."""
 
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """The work item (``part``: something reached through it)."""
 
     part: bool = False
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An instance of a known class.
 
     ``path`` is how the object under analysis reaches it (``""``: it is that
@@ -90,8 +87,7 @@ class Object:
     path: str | None = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Super:
+class Super(Struct, frozen=True):
     """``super()`` in ``after`` on an instance of ``cls``."""
 
     cls: ClassInfo
@@ -100,15 +96,13 @@ class Super:
     path: str | None = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusTable:
+class StatusTable(Struct, frozen=True):
     """The status table itself, or a view of its keys."""
 
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """An attribute of a known object that is no method: ``name`` is the attribute.
 
     ``container``: it is known to hold a built-in dict, list or set.
@@ -119,8 +113,7 @@ class Field:
     container: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Global:
+class Global(Struct, frozen=True):
     """A module-level name, not looked up yet."""
 
     module: Module
@@ -128,8 +121,7 @@ class Global:
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class Several:
+class Several(Struct, frozen=True):
     """A tuple whose parts are not all constants; ``mutable``: a list, known only until something touches it."""
 
     items: tuple[Value, ...]
@@ -137,16 +129,14 @@ class Several:
     mutable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """A dict display that is not all constants."""
 
     items: tuple[tuple[Value, Value], ...]
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(Struct, frozen=True):
     """A nested function or lambda of the frame ``frame``."""
 
     function: ir.Function
@@ -154,8 +144,7 @@ class Local:
     causes: Causes = NO_CAUSES
 
 
-@dataclass(frozen=True, slots=True)
-class BoundCall:
+class BoundCall(Struct, frozen=True):
     """A method taken off an object without calling it (``pop = self.infos.pop``)."""
 
     owner: Value

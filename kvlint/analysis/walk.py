@@ -11,6 +11,8 @@ from kvlint.analysis import ir
 def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C901
     """The direct sub-expressions, in order of evaluation; a closure's body is not among them."""
     match expression:
+        case ir.Name() | ir.Literal() | ir.Closure():  # most of them
+            return ()
         case ir.Attribute(owner=owner):
             return (owner,)
         case ir.Subscript(owner=owner, key=key):
@@ -35,8 +37,6 @@ def parts_of(expression: ir.Expression) -> tuple[ir.Expression, ...]:  # noqa: C
             return tuple(part for pair in pairs for part in pair)
         case ir.Repeated(parts=parts) | ir.Opaque(parts=parts):
             return parts
-        case ir.Literal() | ir.Name() | ir.Closure():
-            return ()
         case _:
             assert_never(expression)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.conclusions import Context, Reach
 from kvlint.analysis.lower import lowered
@@ -20,8 +21,7 @@ from kvlint.semantics.module import Module
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, eq=False)
-class Worker:
+class Worker(Struct, frozen=True, eq=False, dict=True):
     """A function that takes work items in a loop, or is started once for each, and somewhere concludes them.
 
     ``items`` are the parameters that hold the item of a worker started for it,
@@ -38,8 +38,7 @@ class Worker:
         return self.place.holder
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     """A way through a worker on which the item is given up while its room is live.
 
     ``causes`` is the shared state that decided, ``at`` the deciding statement,

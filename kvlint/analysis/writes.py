@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.analysis.evidence import member_named
 from kvlint.analysis.infer import Writer, attribute_subjects, own_writers, subject_of, writer_for
@@ -16,8 +17,7 @@ from kvlint.semantics.module import Module, inner_blocks, leaves
 from kvlint.semantics.world import World
 
 
-@dataclass(frozen=True, eq=False)
-class Write:
+class Write(Struct, frozen=True, eq=False, dict=True):
     """A call of a writer (``writer`` set) or a direct store into the table or attribute.
 
     ``members`` are the members it may write, empty where that cannot be told.
@@ -35,8 +35,7 @@ class Write:
     guards: tuple[Guard, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """A condition that is ``holds`` where a statement runs, tested under ``locks``."""
 
     test: ast.expr
@@ -44,8 +43,7 @@ class Guard:
     locks: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What holds at a node: enclosing conditions and locks."""
 
     guards: tuple[Guard, ...] = ()

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+
 from kvlint.semantics.hierarchy import ClassInfo, resolve_class
 from kvlint.semantics.module import Module
 from kvlint.semantics.world import External, Symbol, World, dotted_name
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A member of a real Enum: it equals only itself, unless ``mixed`` in int or str, when it also equals its value.
 
     ``overloads`` are the operators' methods that the Enum defines itself.
@@ -26,8 +27,7 @@ class Member:
     overloads: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantDict:
+class ConstantDict(Struct, frozen=True):
     """A dict display of constants, entries in order; as in a display, a later entry of a key wins."""
 
     entries: tuple[tuple[Constant, Constant], ...]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 # Enough for the largest folder of a real package; a bound, since such a search must not read a whole disk.
 _MAX_NEIGHBOURS = 400
@@ -18,8 +19,7 @@ _MAX_NEIGHBOURS = 400
 FOLDER = ""
 
 
-@dataclass(slots=True)
-class Asked:
+class Asked(Struct):
     """Questions with their answers; the fields are named after the methods of `Disk` that answer them."""
 
     finds: dict[tuple[str, str], str | None] = field(default_factory=dict)

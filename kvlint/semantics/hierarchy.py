@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct
+
 from kvlint.semantics.class_body import (
     annotation_class,
     bound_names,
@@ -119,6 +121,10 @@ class ClassInfo:
 
     def family(self) -> tuple[ClassInfo, ...]:
         """The classes of the resolution order whose source is known."""
+        return self._family
+
+    @cached_property
+    def _family(self) -> tuple[ClassInfo, ...]:
         return tuple(entry for entry in self.resolution_order if isinstance(entry, ClassInfo))
 
     def lookup(self, name: str, after: ClassInfo | None = None) -> Method | None:
@@ -255,8 +261,7 @@ class ClassInfo:
         return other in self.resolution_order or self in other.resolution_order
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A function and the class whose body defines it."""
 
     owner: ClassInfo

@@ -6,16 +6,16 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
+
+from msgspec import Struct
 
 from kvlint.diagnostics import Location, Span
 from kvlint.source.prefilter import is_candidate
 from kvlint.source.text import SourceText, parse
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedName:
+class ImportedName(Struct, frozen=True):
     """``from module import name`` (``name`` None: ``import module``), ``level`` dots in front."""
 
     module: str
@@ -40,8 +40,11 @@ _VISITED = frozenset(
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST) and not issubclass(kind, ast.Constant)
 )
-# Fields whose nodes only say what kind of node they belong to.
-_MARKS = frozenset({"ctx", "op", "ops"})
+# Fields whose nodes only say what kind of node they belong to, and those that hold no node.
+_NOT_VISITED = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "level", "module", "asname", "rest", "kind", "conversion", "simple"}
+    | {"is_async", "type_comment", "type_ignores"}
+)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Binding = ast.ClassDef | Function | ast.expr | ImportedName
 
@@ -76,7 +79,7 @@ class Module:
     @cached_property
     def unsettled(self) -> frozenset[str]:
         """Names that code of the module binds more than once, or whose list, set or dict it changes."""
-        return _unsettled(self.nodes)
+        return _unsettled(self.nodes_of_kind(ast.Name, ast.Subscript, ast.Call))
 
     @cached_property
     def _order(self) -> Order:
@@ -205,7 +208,9 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def inner_blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The blocks that a compound statement holds."""
+    """The blocks that a statement holds."""
+    if statement.__class__ not in _COMPOUND:
+        return
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, None)
         if isinstance(block, list):
@@ -239,10 +244,12 @@ def bindings(body: list[ast.stmt]) -> tuple[dict[str, Binding], tuple[ImportedNa
     return names, tuple(stars)
 
 
-def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
+def _unsettled(nodes: Iterable[ast.AST]) -> frozenset[str]:
     bound: Counter[str] = Counter()
     changed: set[str] = set()
     for node in nodes:
+        if isinstance(getattr(node, "ctx", None), ast.Load):
+            continue  # nearly all of them
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound[name] += 1
@@ -255,8 +262,7 @@ def _unsettled(nodes: tuple[ast.AST, ...]) -> frozenset[str]:
     return frozenset(changed | {name for name, count in bound.items() if count > 1})
 
 
-@dataclass(frozen=True, eq=False)
-class Order:
+class Order(Struct, frozen=True, eq=False, dict=True):
     """All nodes of a tree in source order, constants, operators and contexts left out.
 
     ``extents`` says for each definition where its nodes begin and end in that
@@ -286,7 +292,7 @@ class Order:
 @cache
 def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that may hold nodes worth a visit, last one first."""
-    return tuple(name for name in reversed(kind._fields) if name not in _MARKS)
+    return tuple(name for name in reversed(kind._fields) if name not in _NOT_VISITED)
 
 
 def order_of(tree: ast.AST) -> Order:
@@ -319,10 +325,10 @@ def order_of(tree: ast.AST) -> Order:
             body.append(node)
             for name in _child_fields(node.__class__):  # type: ignore[arg-type]
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    pending += [child for child in reversed(value) if child.__class__ in _VISITED]
-                elif value.__class__ in _VISITED:
+                if value.__class__ in _VISITED:
                     pending.append(value)
+                elif value.__class__ is list:
+                    pending += [child for child in reversed(value) if child.__class__ in _VISITED]
     return Order(tuple(nodes), extents, bodies)
 
 

@@ -7,15 +7,16 @@ a megabyte of Python takes longer than all that is asked of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # Strings and comments, whatever they hold.  Quotes inside the braces of an f-string (Python 3.12) can mislead it
 # within their line; a piece that is cut wrongly does not parse.
 _QUOTED = re.compile(
     r"""
     \#[^\n]*
-    | \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}
-    | '{3} [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '{3}
+    | ( \"{3} [^"\\]* (?: (?: \\. | "(?!"") ) [^"\\]* )* \"{3}
+      | '{3} [^'\\]* (?: (?: \\. | '(?!'') ) [^'\\]* )* '{3} )
     | " [^"\\\n]* (?: \\. [^"\\\n]* )* "
     | ' [^'\\\n]* (?: \\. [^'\\\n]* )* '
     """,
@@ -28,8 +29,7 @@ _OUTER_IMPORT = re.compile(r"^(?:from|import)\b", re.MULTILINE)
 _INNER_IMPORT = re.compile(r"^[ \t]+(?:from\s+\S+\s+)?import\s+(\([^)]*\)|(?:[^\n\\]|\\\n)*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A top-level function or class: the lines it takes, decorators included, from ``start`` up to ``end``."""
 
     name: str
@@ -61,13 +61,8 @@ def definitions(text: str) -> tuple[Definition, ...]:
 
 def _statements(text: str) -> list[tuple[int, str]]:
     """Offset and first line of each top-level statement, of parts of some as well."""
-    quoted: list[tuple[int, int]] = []
-    comments: set[int] = set()
-    for match in _QUOTED.finditer(text):
-        if match[0][0] == "#":
-            comments.add(match.end() + 1)  # where the next line starts
-        elif "\n" in match[0]:
-            quoted.append(match.span())
+    # Only what can run over several lines; `lastindex` says that it was the pattern's group that matched.
+    quoted = [match.span() for match in _QUOTED.finditer(text) if match.lastindex]
     quoted.reverse()
     found = []
     for match in _TOP_LEVEL.finditer(text):
@@ -75,10 +70,18 @@ def _statements(text: str) -> list[tuple[int, str]]:
         while quoted and quoted[-1][1] <= start:
             quoted.pop()
         inside = bool(quoted) and quoted[-1][0] < start
-        continued = text.endswith("\\\n", 0, start) and start not in comments
+        continued = text.endswith("\\\n", 0, start) and not _is_comment_before(text, start)
         if not inside and not continued:
             found.append((start, match[0].lstrip("\f")))
     return found
+
+
+def _is_comment_before(text: str, start: int) -> bool:
+    """Whether the line before the one at ``start`` ends in a comment."""
+    for match in _QUOTED.finditer(text):
+        if match.end() >= start - 1:
+            return match.end() == start - 1 and match[0].startswith("#")
+    return False
 
 
 def inner_imports(text: str) -> tuple[str, ...] | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from kvlint.config import Config
 from kvlint.semantics.disk import FOLDER, Asked, Disk
@@ -14,24 +15,21 @@ from kvlint.semantics.outlined import load_module
 from kvlint.source.text import UnreadableSource, decode, read_bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModuleSymbol:
+class ModuleSymbol(Struct, frozen=True, eq=False):
     """A name bound to a module (``module`` None: a namespace package, whose folder is ``folder``)."""
 
     module: Module | None
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Struct, frozen=True):
     """A name bound to a definition: ``node`` stands in ``module``."""
 
     module: Module
     node: ast.ClassDef | Function | ast.expr
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(Struct, frozen=True):
     """A name whose definition is not on disk below the roots; ``dotted`` is its full name."""
 
     dotted: str

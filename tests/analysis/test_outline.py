@@ -118,6 +118,8 @@ def test_no_local_import_is_missed(text: str, monkeypatch: pytest.MonkeyPatch) -
         "class A:\n    pass\n# C:\\dir\\\nclass B:\n    pass\n",
         "class A:\n    pass\n\f\nclass B:\n    pass\n",
         "class A:\n    pass\n\fclass B:\n    pass\n",
+        "class A:\n    pass\nx = 'a # b \\\nclass C:'\nclass B:\n    pass\n",
+        "class A:\n    pass\nx = 1 + \\\n2\nclass B:\n    pass\n",
     ],
 )
 def test_no_definition_is_missed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:

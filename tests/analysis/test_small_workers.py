@@ -42,6 +42,43 @@ WORKERS = {
                 else:
                     self.engine.skip(room)
         """,
+    "helper that raises again": """
+        def again(self, room):
+            self.request_status.get(room)
+            raise
+
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                try:
+                    if chunk.first:
+                        try:
+                            raise KeyError(chunk.room)
+                        except KeyError:
+                            self.again(chunk.room)
+                    try:
+                        raise ValueError(chunk.room)
+                    except ValueError:
+                        self.again(chunk.room)
+                except KeyError:
+                    self.update_status(chunk.room, Poll.Failed)
+                except ValueError:
+                    continue  # expect: KVL002
+                self.update_status(chunk.room, Poll.Done)
+        """,
+    "expression of several states": """
+        def worker(self):
+            while True:
+                chunk = self.chunks.get()
+                info = self.infos.get(chunk.room) if chunk.first else None
+                for part in chunk.parts:
+                    if (last := part) is None:
+                        info = None
+                if info is None:
+                    continue  # expect: KVL002
+                self.engine.send(info, last)
+                self.update_status(chunk.room, Poll.Done)
+        """,
     "pop that raises": """
         def worker(self):
             while True:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from kvlint import engine, file_check, processes
 from kvlint.config import Config, default_config
 from kvlint.diagnostics import Finding, Location, Severity, Span
 from kvlint.engine import AnalysisCrashed
-from kvlint.file_check import FileCheck
+from kvlint.file_check import FileCheck, Outcome
 from kvlint.registry import Rule, rule_of
 from kvlint.report.model import Report
 from kvlint.source.discovery import discover
@@ -255,6 +255,27 @@ def test_an_interrupt_ends_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         engine.check(["."], default_config(), jobs=2, progress=interrupt)
     assert closed == [True]
+
+
+def test_processes_get_more_to_do_while_the_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_SMALLEST_SHARE", 1)
+    handed_out: dict[str, Future[Outcome]] = {}
+    monkeypatch.setattr(processes, "_submitted", lambda _, path: handed_out.setdefault(path, Future()))
+    with processes.Crew(FileCheck(default_config()), 2) as crew:
+        for size, path in enumerate("abcdef", start=1):
+            crew.add(path, size)
+        # Two for each process, the largest of those that are known then first.
+        assert list(handed_out) == ["b", "a", "c", "d"]
+        handed_out["a"].set_result(Outcome("a"))
+        crew.add("g", 1)
+        assert list(handed_out) == ["b", "a", "c", "d", "f"]
+        for path in "bcdf":
+            handed_out[path].set_result(Outcome(path))
+        outcomes = crew.outcomes()
+        assert [next(outcomes).path for _ in "abcdf"] == ["a", "b", "c", "d", "f"]
+        for path in "eg":
+            handed_out[path].set_result(Outcome(path))
+        assert [outcome.path for outcome in outcomes] == ["e", "g"]
 
 
 @pytest.mark.parametrize(
