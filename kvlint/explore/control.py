@@ -50,7 +50,25 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = (
+        "bit",
+        "died",
+        "doing",
+        "finished",
+        "function",
+        "head",
+        "held",
+        "history",
+        "is_foreign",
+        "is_quiet",
+        "name",
+        "number",
+        "outcome",
+        "paused",
+        "pending",
+        "reads",
+        "stops",
+    )
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -62,6 +80,7 @@ class Actor:
         self.begin()
 
     def begin(self) -> None:
+        """Be as before the first operation."""
         self.history = 0
         self.pending: Operation | None = None
         self.doing: Operation | None = None
@@ -302,10 +321,10 @@ class Control:
         actor.history = 0 if key is None and not own else self.identities.number(("anew", key, own))
         actor.reads = []
 
-    def violated(self, property: str, room: Hashable, detail: str) -> None:
+    def violated(self, broken: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
         if self._cursor >= len(self._script):
-            self.events.append(Violation(property, room, detail))
+            self.events.append(Violation(broken, room, detail))
 
     # Running.
 
@@ -373,9 +392,7 @@ class Control:
         if len(self.resources) == self._kept:
             return (*fixed, outside)
         made = [
-            (resource.identity, resource.content)
-            for resource in self.resources[self._kept :]
-            if resource.uses.shared
+            (resource.identity, resource.content) for resource in self.resources[self._kept :] if resource.uses.shared
         ]
         return (*fixed, outside, frozenset(made))
 
@@ -425,7 +442,6 @@ class Control:
             actor.died = problem
         actor.finished = True
         actor.pending = None
-        self.switching.leave(actor.number)
 
     def _pause(self, actor: Actor) -> None:
         """Hand over to whoever is chosen; back when ``actor`` is."""

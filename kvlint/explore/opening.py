@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -46,10 +47,8 @@ def hand_over(backend: Backend, messages: list[Frames]) -> None:
 
     backend.hooks.receive = receive
     listener = backend.bodies()[-1][1]
-    try:
+    with suppress(_NoMessage):
         listener()
-    except _NoMessage:
-        pass
     for code, values in stands[0].items():
         for name, value in values.items():
             if stands[-1].get(code, {}).get(name, value) is not value:
