@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
@@ -418,7 +419,7 @@ class Control:
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
-        self.switching.start([lambda actor=actor: self._body(actor) for actor in self.actors])
+        self.switching.start([partial(self._body, actor) for actor in self.actors])
 
     def _gather(self) -> None:
         """Let every actor come to its first operation on what is shared."""
