@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kvlint.explore.report.phrases import phrase, wait, where
+from kvlint.explore.report.command import replay_command
+from kvlint.explore.report.phrases import headline, phrase, wait, where
 from kvlint.explore.report.room_status import room_changes
 from kvlint.explore.report.swimlane import NARROW, actors_of, comfortable_width, summary, swimlane_parts
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Step, Verdict, Witness
@@ -19,6 +19,9 @@ from kvlint.source.display import counted
 SIGNS = {Verdict.HOLDS: "✓", Verdict.VIOLATED: "✗", Verdict.INCONCLUSIVE: "?"}
 #: With more actors than these, the wide diagram gets too small on a sheet of A4.
 _MOST_ON_PAPER = 3
+#: Numbers from here on are not written out in the table of verdicts.
+_LONG = 10_000_000
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: Characters of a step that are shown; what a table holds may be long.
 _LONGEST = 400
 
@@ -91,7 +94,7 @@ class PropertyView:
     anchor: str
     meaning: str
     verdict: VerdictView
-    detail: str
+    headline: str
     others: tuple[str, ...]
     witness: WitnessView | None
 
@@ -116,14 +119,14 @@ def row_views(exploration: Exploration, names: tuple[str, ...]) -> list[RowView]
     """The table of verdicts, with a column for each of ``names``."""
     rows = []
     for number, scenario in enumerate(exploration.scenarios, 1):
-        judged = {judged.property: _verdict(judged, scenario) for judged in scenario.properties}
+        judged = {found.property: found for found in scenario.properties}
         rows.append(
             RowView(
                 scenario.scenario,
                 _anchor(number, scenario),
                 scenario.summary,
-                _scenario_verdict(scenario),
-                tuple(judged.get(name) for name in names),
+                VerdictView(scenario.verdict, _schedules("", scenario.schedules, short=True)),
+                tuple(_short(judged[name]) if name in judged else None for name in names),
             )
         )
     return rows
@@ -153,11 +156,6 @@ def scenario_views(exploration: Exploration, meanings: dict[str, str]) -> Iterat
         )
 
 
-def replay_command(exploration: Exploration, witness: Witness) -> str:
-    """What runs the schedule again."""
-    return shlex.join(["kvlint", "explore", exploration.tree, "--replay", witness.token])
-
-
 def _property(
     judged: PropertyResult, anchor: str, scenario: ScenarioResult, exploration: Exploration, meanings: dict[str, str]
 ) -> PropertyView:
@@ -168,7 +166,7 @@ def _property(
         anchor=anchor,
         meaning=meanings.get(judged.property, ""),
         verdict=_verdict(judged, scenario),
-        detail=detail,
+        headline=headline(witness) if witness is not None else ": ".join(filter(None, (judged.property, detail))),
         others=tuple(other for other in judged.details if not detail.endswith(other)),
         witness=None if witness is None else _witness(witness, anchor, exploration),
     )
@@ -188,7 +186,7 @@ def _witness(witness: Witness, anchor: str, exploration: Exploration) -> Witness
         actors=actors,
         steps=tuple(_step_views(witness, actors, exploration.tree)),
         waits={actor: wait(witness, actor) for actor in actors} if witness.waiting else {},
-        command=replay_command(exploration, witness),
+        command=replay_command(exploration.tree, exploration.scheduler, witness.token),
     )
 
 
@@ -222,12 +220,26 @@ def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
     return VerdictView(judged.verdict, f"{judged.schedules:,} of " + _schedules("", scenario.schedules))
 
 
+def _short(judged: PropertyResult) -> VerdictView:
+    """As a cell of the table, where long numbers have no room."""
+    is_counted = judged.verdict is Verdict.VIOLATED and judged.schedules is not None
+    return VerdictView(judged.verdict, _schedules("in ", judged.schedules, short=True) if is_counted else "")
+
+
 def _scenario_verdict(scenario: ScenarioResult) -> VerdictView:
     return VerdictView(scenario.verdict, _schedules("", scenario.schedules))
 
 
-def _schedules(before: str, number: int | None) -> str:
-    return "" if number is None else f"{before}{_counted(number, 'schedule')}"
+def _schedules(before: str, number: int | None, *, short: bool = False) -> str:
+    if number is None:
+        return ""
+    return f"{before}{_power(number)} schedules" if short and number >= _LONG else f"{before}{_counted(number, 'schedule')}"
+
+
+def _power(number: int) -> str:
+    """``number`` to two digits: ``8.6 × 10¹⁷``."""
+    digits, _, exponent = f"{number:.1e}".partition("e+")
+    return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}"
 
 
 def _effort(scenario: ScenarioResult) -> str:
