@@ -42,7 +42,9 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
     if row.is_folded:
         text = f"⋮ {counted(len(row.steps), 'step')} more: {row.numbers}"
         title = "; ".join(f"{row.number + nth}: {phrase(step)}" for nth, step in enumerate(row.steps, 1))
-        return StepBox(((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title))
+        return StepBox(
+            ((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title)
+        )
     step = row.step
     weight = " strong" if step.writes else ""
     lines = [(line, f"mono{weight}", _TEXT) for line in _told(step, inner)]

@@ -180,8 +180,8 @@ def _witness(witness: Witness, anchor: str, exploration: Exploration) -> Witness
         about=f"{counted(len(witness.steps), 'step')}, {preemptions}; no schedule breaks it with fewer preemptions",
         summary=summary(witness),
         # Drawn by kvlint, which escapes what it writes into a drawing.
-        wide=Markup("".join(swimlane_parts(witness, comfortable_width(witness)))),  # noqa: S704
-        narrow=Markup("".join(swimlane_parts(witness, NARROW))),  # noqa: S704
+        wide=Markup("".join(swimlane_parts(witness, comfortable_width(witness)))),
+        narrow=Markup("".join(swimlane_parts(witness, NARROW))),
         on_paper="wide" if len(actors) <= _MOST_ON_PAPER else "narrow",
         actors=actors,
         steps=tuple(_step_views(witness, actors, exploration.tree)),
@@ -233,18 +233,26 @@ def _scenario_verdict(scenario: ScenarioResult) -> VerdictView:
 def _schedules(before: str, number: int | None, *, short: bool = False) -> str:
     if number is None:
         return ""
-    return f"{before}{_power(number)} schedules" if short and number >= _LONG else f"{before}{_counted(number, 'schedule')}"
+    return (
+        f"{before}{_power(number)} schedules"
+        if short and number >= _LONG
+        else f"{before}{_counted(number, 'schedule')}"
+    )
 
 
 def _power(number: int) -> str:
-    """``number`` to two digits: ``8.6 × 10¹⁷``."""
+    """``number`` to two digits: ``8.6·10¹⁷``."""
     digits, _, exponent = f"{number:.1e}".partition("e+")
-    return f"{digits} × 10{str(int(exponent)).translate(_RAISED)}"
+    return f"{digits}·10{str(int(exponent)).translate(_RAISED)}"
 
 
 def _effort(scenario: ScenarioResult) -> str:
     """What the search cost."""
-    told = [f"{_counted(scenario.states, 'state')}", f"{_counted(scenario.runs, 'run')}", f"{_seconds(scenario.seconds)}"]
+    told = [
+        f"{_counted(scenario.states, 'state')}",
+        f"{_counted(scenario.runs, 'run')}",
+        f"{_seconds(scenario.seconds)}",
+    ]
     if scenario.quick_seconds is not None:
         told.append(f"first violation after {_seconds(scenario.quick_seconds)}")
     return ", ".join(told)

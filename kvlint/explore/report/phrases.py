@@ -40,7 +40,9 @@ _SILENT = {
 }
 #: What a queue answers that neither took nor gave anything.
 _REFUSED = {"full", "empty"}
-_RAISED = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL)
+_RAISED = re.compile(
+    r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL
+)
 _MESSAGE = re.compile(r"(?P<kind>[\w-]+) (?P<room>\S+) \d+")
 #: What a thread waits for all day long.
 _IDLE = {"take": "waits for more in {label}", "receive": "waits for a message"}
@@ -122,7 +124,9 @@ def wait(witness: Witness, actor: str) -> str:
 
 def _polling(witness: Witness, actor: str) -> str:
     """What somebody does who waits for a change of what it has read last."""
-    last = next((step for step in reversed(witness.steps) if step.actor == actor and step.label and not step.writes), None)
+    last = next(
+        (step for step in reversed(witness.steps) if step.actor == actor and step.label and not step.writes), None
+    )
     if last is None or last.operation == "await change":
         return "waits for a change"
     return f"polls {last.label.removeprefix('.')}" + (f"[{last.key}]" if last.key else "")

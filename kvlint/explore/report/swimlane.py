@@ -35,7 +35,11 @@ def swimlane_svg(witness: Witness, *, standalone: bool, width: int) -> str:
     head = f'<title id="title">{clean(headline(witness))}</title><desc id="desc">{clean(summary(witness))}</desc>'
     ground = f'<rect class="ground" width="{width}" height="{height:.0f}" rx="8"/>'
     return svg(
-        f"{head}<style>{own_style()}</style>{ground}{shapes}", width, begin, end, 'role="img" aria-labelledby="title desc"'
+        f"{head}<style>{own_style()}</style>{ground}{shapes}",
+        width,
+        begin,
+        end,
+        'role="img" aria-labelledby="title desc"',
     )
 
 
@@ -95,7 +99,9 @@ def _draw_title(canvas: Canvas, witness: Witness) -> float:
         y += 20
         canvas.text(_MARGIN + 4, y, line, "sans strong", 16)
     y += 18
-    about = f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
+    about = (
+        f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
+    )
     canvas.text(_MARGIN + 4, y, about, "sans muted", 12)
     return y + 16
 

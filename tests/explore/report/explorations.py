@@ -195,5 +195,9 @@ def long_witness(steps: int = 200, actors: int = 5, rooms: int = 2) -> Witness:
 def long_exploration() -> Exploration:
     """One violation that takes 200 steps of five actors on two rooms."""
     broken = PropertyResult("thread-death", Verdict.VIOLATED, None, (), long_witness())
-    found = scenario("two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,))
-    return Exploration("/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, Verdict.VIOLATED, (found,))
+    found = scenario(
+        "two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,)
+    )
+    return Exploration(
+        "/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, Verdict.VIOLATED, (found,)
+    )
