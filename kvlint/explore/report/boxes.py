@@ -53,8 +53,8 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
     kind = "box write" if step.writes else "box"
     if step.breaks:
         kind = "box broken"
-        for line in wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD):
-            lines.append((line, "sans strong bad", _BREAKS))
+        told = wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD)
+        lines += [(line, "sans strong bad", _BREAKS) for line in told]
     return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.explore.report import lanes, rails
-from kvlint.explore.report.drawing import BOLD, Canvas, clean, own_style, svg, wrapped
+from kvlint.explore.report.drawing import BOLD, SANS, Canvas, clean, own_style, svg, wrapped
 from kvlint.explore.report.phrases import headline
 from kvlint.explore.report.room_status import Change, room_changes
 from kvlint.explore.report.turns import turns
@@ -98,11 +98,13 @@ def _draw_title(canvas: Canvas, witness: Witness) -> float:
     for line in wrapped(headline(witness), canvas.width - 2 * _MARGIN - 8, 3, 16, BOLD):
         y += 20
         canvas.text(_MARGIN + 4, y, line, "sans strong", 16)
-    y += 18
     about = (
         f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
     )
-    canvas.text(_MARGIN + 4, y, about, "sans muted", 12)
+    y += 2
+    for line in wrapped(about, canvas.width - 2 * _MARGIN - 8, 2, 12, SANS):
+        y += 16
+        canvas.text(_MARGIN + 4, y, line, "sans muted", 12)
     return y + 16
 
 
