@@ -6,10 +6,9 @@ Needs a Chromium and two packages that kvlint itself does not:
     python tools/check_html_report.py [--screenshots FOLDER] [PAGE.html ...]
 
 Without a page, the report on the demo's backend and the exploration of it are made
-and looked at.  The
-browser is $KVLINT_BROWSER, else the first Chromium on the PATH, else the one that
-`playwright install chromium` fetched.  The exit status is 0 if all is well, 1 if
-something is not, 2 if there is no browser to look with.
+and looked at.  The browser is $KVLINT_BROWSER, else the first Chromium on the PATH,
+else the one that `playwright install chromium` fetched.  The exit status is 0 if all
+is well, 1 if something is not, 2 if there is no browser to look with.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from typing import TYPE_CHECKING
 
 import kvlint
 from kvlint.cli import cli
+from kvlint.explore.embedded import explore_embedded
 from kvlint.explore.report.html import render_html
-from kvlint.explore.session import explore_embedded
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

@@ -153,7 +153,7 @@ def wrapped(text: str, width: float, most: int, size: float = 12, advance: float
     """``text`` in at most ``most`` lines that are no wider than ``width``."""
     text = one_line(text)
     room = max(2, int(width / (size * advance)))
-    lines = []
+    lines: list[str] = []
     while text and len(lines) < most - 1 and len(text) > room:
         breaks = [found.start() for found in _BREAKS.finditer(text[: room + 1]) if found.start() <= room]
         end = breaks[-1] if breaks and breaks[-1] > room // 3 else room

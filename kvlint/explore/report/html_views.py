@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kvlint.explore.report.command import replay_command
 from kvlint.explore.report.phrases import headline, phrase, wait, where
+from kvlint.explore.report.pointers import replay_command, rules_that_find
 from kvlint.explore.report.room_status import room_changes
 from kvlint.explore.report.swimlane import NARROW, actors_of, comfortable_width, summary, swimlane_parts
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Step, Verdict, Witness
+from kvlint.properties import BY_GRAVITY
 from kvlint.source.display import counted
 
 #: The sign of each verdict, for those who do not see the colours.
@@ -96,6 +97,7 @@ class PropertyView:
     verdict: VerdictView
     headline: str
     others: tuple[str, ...]
+    rules: tuple[str, ...]
     witness: WitnessView | None
 
 
@@ -149,7 +151,7 @@ def scenario_views(exploration: Exploration, meanings: dict[str, str]) -> Iterat
             shared=scenario.shared,
             violated=tuple(
                 _property(judged, f"{anchor}-{nth}", scenario, exploration, meanings)
-                for nth, judged in enumerate(by_verdict[Verdict.VIOLATED], 1)
+                for nth, judged in enumerate(sorted(by_verdict[Verdict.VIOLATED], key=_gravity), 1)
             ),
             kept=tuple(judged.property for judged in by_verdict[Verdict.HOLDS]),
             open=tuple(judged.property for judged in by_verdict[Verdict.INCONCLUSIVE]),
@@ -168,6 +170,7 @@ def _property(
         verdict=_verdict(judged, scenario),
         headline=headline(witness) if witness is not None else ": ".join(filter(None, (judged.property, detail))),
         others=tuple(other for other in judged.details if not detail.endswith(other)),
+        rules=tuple(rules_that_find(judged.property)),
         witness=None if witness is None else _witness(witness, anchor, exploration),
     )
 
@@ -209,15 +212,16 @@ def _shortened(text: str) -> str:
 
 
 def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
-    if judged.verdict is Verdict.HOLDS:
-        return VerdictView(judged.verdict, "")
-    if judged.verdict is Verdict.INCONCLUSIVE:
-        return VerdictView(judged.verdict, "")
+    """Of a property that is violated."""
     if judged.schedules is None:
         return VerdictView(judged.verdict, "at least once")
     if scenario.schedules is None:
         return VerdictView(judged.verdict, _schedules("in ", judged.schedules))
     return VerdictView(judged.verdict, f"{judged.schedules:,} of " + _schedules("", scenario.schedules))
+
+
+def _gravity(judged: PropertyResult) -> int:
+    return BY_GRAVITY.index(judged.property) if judged.property in BY_GRAVITY else len(BY_GRAVITY)
 
 
 def _short(judged: PropertyResult) -> VerdictView:

@@ -135,8 +135,6 @@ def _draw_strips(
     for room, x in at.strips.items():
         heights = [top if change.step < 0 else starts[change.step][0] for change in changes[room]]
         for change, begin, end in zip(changes[room], heights, [*heights[1:], bottom], strict=True):
-            if end <= begin:
-                continue  # folded together with the next
             canvas.box(x, begin, at.strip - 10, end - begin - 1, change.kind, 3, f"room {room}: {change.status}")
             size = size_that_fits(change.status, at.strip - 18, _STATUS, BOLD)
             name = fitted(change.status, at.strip - 18, size, BOLD)

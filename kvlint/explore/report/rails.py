@@ -91,8 +91,7 @@ class Rails:
         for room, x in self.bars.items():
             heights = [self.top if change.step < 0 else self.starts[change.step] for change in self.changes[room]]
             for change, begin, end in zip(self.changes[room], heights, [*heights[1:], bottom], strict=True):
-                if end > begin:
-                    canvas.box(x, begin, _BAR - 4, end - begin - 1, change.kind, 2, f"room {room}: {change.status}")
+                canvas.box(x, begin, _BAR - 4, end - begin - 1, change.kind, 2, f"room {room}: {change.status}")
 
 
 def draw(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvlint.explore.properties import PROPERTIES
 from kvlint.explore.results import Exploration, Place, PropertyResult, ScenarioResult, Step, Verdict, Witness
+from kvlint.properties import PROPERTIES
 
 WORKER, LISTENER, SCHEDULER = "worker", "listener", "scheduler"
 _FILES = {"base": "demo_backend/base.py", "backend": "demo_backend/backend.py"}

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from kvlint import __version__
-from kvlint.explore.properties import PROPERTIES
 from kvlint.explore.report.html import render_html
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Verdict
+from kvlint.properties import PROPERTIES
 
 from .explorations import DEMO, PINNED, hostile, long_exploration, properties, scenario
+
+if TYPE_CHECKING:
+    
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 _VOID = {"meta", "link", "input"}
 _INLINE = {"a", "code", "span", "strong"}
@@ -110,6 +115,7 @@ def test_a_violation_has_its_schedule_three_times() -> None:
     text = reader.text
     assert "pinned-room, room 7: stays Transferring and nobody is left to end it" in text
     assert "51,021 of 6,662,462 schedules" in text
+    assert "kvlint check looks for causes of this with KVL00" in text
     assert "1 other way in which it is broken room 7: Success is replaced by Transferring" in text
     drawn = [attributes for tag, attributes in reader.tags if tag == "div" and attributes.get("role") == "img"]
     assert [str(attributes["class"]).split()[1] for attributes in drawn] == ["wide", "narrow"] * 2

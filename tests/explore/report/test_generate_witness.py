@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import runpy
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -24,13 +22,11 @@ def found() -> list[Any]:
 
 
 @pytest.fixture
-def tool(found: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def tool(found: list[Any], tmp_path: Path) -> dict[str, Any]:
     """The tool, which finds what is in ``found`` and writes to a folder of the test."""
-    session = ModuleType("kvlint.explore.session")
-    session.explore_embedded = lambda folder: found[0]  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, session.__name__, session)
     module = runpy.run_path(str(ROOT / "tools" / "generate_witness.py"))
-    module["main"].__globals__["PICTURE"] = tmp_path / "images" / "witness.svg"
+    picture = tmp_path / "images" / "witness.svg"
+    module["main"].__globals__.update(PICTURE=picture, explore_embedded=lambda folder: found[0])
     return module
 
 
@@ -53,7 +49,8 @@ def test_nothing_to_draw(tool: dict[str, Any], found: list[Any], capsys: pytest.
     assert "no schedule of the demo's backend breaks pinned-room" in capsys.readouterr().err
 
 
-def test_the_readme_shows_it() -> None:
+def test_the_picture_of_the_readme_is_up_to_date() -> None:
+    assert runpy.run_path(str(ROOT / "tools" / "generate_witness.py"))["main"](["--check"]) == 0
     assert "](docs/images/witness.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")
     size = (ROOT / "docs" / "images" / "witness.svg").stat().st_size
     assert 5_000 < size < 60_000

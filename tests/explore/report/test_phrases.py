@@ -67,7 +67,7 @@ def test_a_place_is_told_from_the_tree() -> None:
     at = step(WORKER, ("in", "a", "7"), "True", ("/srv/tree/nixl/conn.py", 7, "f"))
     assert where(at) == "/srv/tree/nixl/conn.py:7 (f)"
     assert where(at, "/srv/tree") == where(at, "/srv/tree/") == "nixl/conn.py:7 (f)"
-    assert where(at, "/srv/tre") == "/srv/tree/nixl/conn.py:7 (f)"
+    assert where(at, "/srv/trees") == where(at, "/srv/t") == "/srv/tree/nixl/conn.py:7 (f)"
     inside = replace(at, place=Place(os.path.abspath("a/b.py"), 1, "g"))
     assert where(inside, "a") == "b.py:1 (g)"
     assert where(step("outside", ("in", "a", "7"), "True", None)) == "outside of the tree"

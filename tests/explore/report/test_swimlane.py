@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from kvlint.explore.report.drawing import BOLD, MONO, palette
@@ -15,6 +16,11 @@ from kvlint.explore.report.swimlane import NARROW, comfortable_width, swimlane_p
 from kvlint.explore.results import PropertyResult, Step, Witness
 
 from .explorations import ABORT_SCENARIO, OVERWRITTEN, PINNED, WORKER, hostile, long_witness
+
+if TYPE_CHECKING:
+    
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -44,11 +50,11 @@ WITNESSES = {
 each_witness = pytest.mark.parametrize("witness", WITNESSES.values(), ids=list(WITNESSES))
 
 
-def root(svg: str) -> ElementTree.Element:
-    return ElementTree.fromstring(svg)
+def root(svg: str) -> ET.Element:
+    return ET.fromstring(svg)
 
 
-def texts(element: ElementTree.Element) -> list[str]:
+def texts(element: ET.Element) -> list[str]:
     return [text.text or "" for text in element.iter(f"{_SVG}text")]
 
 
@@ -115,7 +121,7 @@ def test_boxes_go_downwards_and_do_not_overlap() -> None:
         steps = [box for box in boxes if re.match(r"\d+: ", box.findtext(f"{_SVG}title") or "")]
         ends = [(float(box.attrib["y"]), float(box.attrib["y"]) + float(box.attrib["height"])) for box in steps]
         assert len(ends) > 40
-        assert all(end <= begin for (_, end), (begin, _) in zip(ends, ends[1:], strict=False))
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(ends))
 
 
 def test_a_strip_shows_each_status_of_each_room() -> None:
@@ -141,7 +147,7 @@ def test_parts_are_the_whole_without_a_gap() -> None:
         windows = [[float(number) for number in part.attrib["viewBox"].split()] for part in parts]
         assert len(parts) > 4
         assert windows[0][1] == 0
-        for (_, begin, _, height), (_, then, _, _) in zip(windows, windows[1:], strict=False):
+        for (_, begin, _, height), (_, then, _, _) in pairwise(windows):
             assert begin + height == then + 1
             assert height <= 201
         assert windows[-1][1] + windows[-1][3] == float(whole.attrib["height"])
