@@ -18,8 +18,6 @@ from kvlint.properties import PROPERTIES
 from .explorations import DEMO, PINNED, hostile, long_exploration, properties, scenario
 
 if TYPE_CHECKING:
-    
-if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 _VOID = {"meta", "link", "input"}

@@ -18,8 +18,6 @@ from kvlint.explore.results import PropertyResult, Step, Witness
 from .explorations import ABORT_SCENARIO, OVERWRITTEN, PINNED, WORKER, hostile, long_witness
 
 if TYPE_CHECKING:
-    
-if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 _SVG = "{http://www.w3.org/2000/svg}"
