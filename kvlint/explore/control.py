@@ -7,10 +7,14 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
+from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
 from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Uses, Violation
 from kvlint.explore.switching import Switching
+from kvlint.explore.watchdog import Stalled
 
+#: What comes up in an actor and says nothing about it: it ends the run.
+_ENDS_RUN = (MemoryError, Stalled, UnforeseenUse)
 STARTER = -1
 _MOST_STOPS = 100
 _GATHERING = -1
@@ -50,7 +54,7 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "started", "stops")
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -68,6 +72,7 @@ class Actor:
         self.outcome = 0
         self.paused = False
         self.is_quiet = False
+        self.started = False
         self.finished = False
         self.died: BaseException | None = None
         self.reads: list[Read] = []
@@ -98,6 +103,7 @@ class Control:
         self.grown = False
         #: What the program does that no schedule shows, in words: then nothing can be said to hold.
         self.limits: set[str] = set()
+        self._problem: BaseException | None = None
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -314,7 +320,8 @@ class Control:
 
         The choices of ``strategy.script`` are made again first; ``strategy.histories`` grows with the run.
 
-        Raises Stubborn when an actor cannot be ended afterwards.
+        Raises Stubborn when an actor cannot be ended afterwards, and what an actor
+        raised that is no end of its own: MemoryError, Stalled, UnforeseenUse.
         """
         self._begin(strategy)
         try:
@@ -415,12 +422,21 @@ class Control:
         self.current = actor
         self.switching.switch(STARTER, actor.number)
         self.current = None
+        self._raise_problem()
+
+    def _raise_problem(self) -> None:
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
 
     def _body(self, actor: Actor) -> None:
+        actor.started = True
         try:
             actor.function()
         except Stopped:
             pass
+        except _ENDS_RUN as problem:
+            self._problem = problem
         except BaseException as problem:
             actor.died = problem
         actor.finished = True
@@ -470,7 +486,8 @@ class Control:
                 self.current = actor
                 self.switching.stop(actor.number, Stopped)
         self.current = None
-        stubborn = [actor.name for actor in self.actors if not actor.finished]
+        self._raise_problem()
+        stubborn = [actor.name for actor in self.actors if actor.started and not actor.finished]
         if stubborn:
             raise Stubborn(", ".join(stubborn))
 

@@ -114,7 +114,7 @@ class _Run:
 
     def _wait(self, process: Process) -> None:
         """Give it the time of a scenario."""
-        process.deadline = time.monotonic() + self.request.seconds + self.limits.grace
+        process.deadline = time.monotonic() + self.limits.allowance(self.request)
 
     def _take(self, event: Event, process: Process) -> None:
         match event:
