@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import kvlint
-from kvlint.explore.properties import PINNED_ROOM
+from kvlint.explore.embedded import explore_embedded
 from kvlint.explore.report.swimlane import swimlane_svg
 from kvlint.explore.results import Exploration, Witness
-from kvlint.explore.embedded import explore_embedded
+from kvlint.properties import PINNED_ROOM
 
 BACKEND = Path(kvlint.__file__).with_name("demo_backend")
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "witness.svg"

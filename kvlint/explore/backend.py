@@ -54,7 +54,7 @@ class Backend(Protocol):
     def begin(self, sender: Any, /) -> None:
         """What the scheduler does once the room waits for input."""
 
-    def send(self, sender: Any, number: int, last: bool, /) -> None:  # noqa: FBT001
+    def send(self, sender: Any, number: int, last: bool, /) -> None:
         """Queue a chunk."""
 
     def registration_frames(self) -> list[Frames]:

@@ -428,10 +428,7 @@ _SET = [
     ("clear", "clear", False, _WRITES, None),
     *[
         (name, name.strip("_"), False, _READS, None)
-        for name in (
-            "__len__ __eq__ __ne__ __le__ __lt__ __ge__ __gt__ __or__ __and__ __sub__ __xor__ __repr__ copy "
-            "union intersection difference symmetric_difference issubset issuperset isdisjoint"
-        ).split()
+        for name in ["__len__", "__eq__", "__ne__", "__le__", "__lt__", "__ge__", "__gt__", "__or__", "__and__", "__sub__", "__xor__", "__repr__", "copy", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"]
     ],
 ]
 _LIST = [
@@ -450,7 +447,7 @@ _LIST = [
     ("__imul__", "*=", False, _WRITES, None),
     *[
         (name, name.strip("_"), False, _READS, None)
-        for name in "__len__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __add__ __mul__ __repr__ copy index count".split()
+        for name in ["__len__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__repr__", "copy", "index", "count"]
     ],
 ]
 _TABLES: list[tuple[Any, type, list[tuple[str, str, bool, bool, int | None]]]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
@@ -54,7 +55,26 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "started", "stops")
+    __slots__ = (
+        "bit",
+        "died",
+        "doing",
+        "finished",
+        "function",
+        "head",
+        "held",
+        "history",
+        "is_foreign",
+        "is_quiet",
+        "name",
+        "number",
+        "outcome",
+        "paused",
+        "pending",
+        "reads",
+        "started",
+        "stops",
+    )
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -66,6 +86,7 @@ class Actor:
         self.begin()
 
     def begin(self) -> None:
+        """Be as before the first operation."""
         self.history = 0
         self.pending: Operation | None = None
         self.doing: Operation | None = None
@@ -308,10 +329,10 @@ class Control:
         actor.history = 0 if key is None and not own else self.identities.number(("anew", key, own))
         actor.reads = []
 
-    def violated(self, property: str, room: Hashable, detail: str) -> None:
+    def violated(self, broken: str, room: Hashable, detail: str) -> None:
         """Note that the run broke a property with the operation that was done last."""
         if self._cursor >= len(self._script):
-            self.events.append(Violation(property, room, detail))
+            self.events.append(Violation(broken, room, detail))
 
     # Running.
 
@@ -380,9 +401,7 @@ class Control:
         if len(self.resources) == self._kept:
             return (*fixed, outside)
         made = [
-            (resource.identity, resource.content)
-            for resource in self.resources[self._kept :]
-            if resource.uses.shared
+            (resource.identity, resource.content) for resource in self.resources[self._kept :] if resource.uses.shared
         ]
         return (*fixed, outside, frozenset(made))
 
@@ -408,7 +427,7 @@ class Control:
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
-        self.switching.start([lambda actor=actor: self._body(actor) for actor in self.actors])
+        self.switching.start([partial(self._body, actor) for actor in self.actors])
 
     def _gather(self) -> None:
         """Let every actor come to its first operation on what is shared."""
@@ -441,7 +460,6 @@ class Control:
             actor.died = problem
         actor.finished = True
         actor.pending = None
-        self.switching.leave(actor.number)
 
     def _pause(self, actor: Actor) -> None:
         """Hand over to whoever is chosen; back when ``actor`` is."""

@@ -35,7 +35,7 @@ class EmbeddedBackend:
         self.hooks = SimpleNamespace(receive=None, transfer_state=None)
         socket = SimpleNamespace(recv_multipart=lambda: self.hooks.receive())
         engine = SimpleNamespace(
-            post_write=lambda peer, pages, to: 1,
+            post_write=lambda *_: 1,
             is_done=self._is_done,
         )
         self.manager = self._backend.RdmaManager(socket, engine)
@@ -96,7 +96,8 @@ def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, Modul
         sys.modules[_PACKAGE] = package
         for name in ("base", "backend"):
             spec = importlib.util.spec_from_file_location(f"{_PACKAGE}.{name}", folder / f"{name}.py")
-            assert spec is not None and spec.loader is not None
+            assert spec is not None
+            assert spec.loader is not None
             modules[name] = importlib.util.module_from_spec(spec)
             sys.modules[f"{_PACKAGE}.{name}"] = modules[name]
             setattr(package, name, modules[name])
@@ -110,9 +111,7 @@ def _loaded(folder: Path, replaced: Mapping[str, ModuleType]) -> dict[str, Modul
     return modules
 
 
-def explore_embedded(
-    folder: Path, scenarios: Iterable[Scenario] = SCENARIOS[:1], plan: Plan = _PLAN
-) -> Exploration:
+def explore_embedded(folder: Path, scenarios: Iterable[Scenario] = SCENARIOS[:1], plan: Plan = _PLAN) -> Exploration:
     """Explore the demo's backend, or a copy of it, in this process."""
     results = tuple(explore_scenario(partial(EmbeddedBackend, folder), each, plan) for each in scenarios)
     return Exploration(

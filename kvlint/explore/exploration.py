@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvlint.explore.control import Stubborn
 from kvlint.explore.opening import Unsupported
@@ -43,7 +43,7 @@ class Plan:
     """
 
     scheduler: bool = True
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     complete: bool = True
     bounds: tuple[int, ...] = BOUNDS
     strategy: str = "states"
@@ -72,30 +72,30 @@ class _Evidence:
         """The complete search."""
         return self.graph or self.orders
 
-    def way(self, property: str) -> _Way | None:
+    def way(self, broken: str) -> _Way | None:
         """The schedule with the fewest preemptions that is known."""
         ways = []
         if self.graph is not None:
-            best = self.graph.fewest_preemptions(lambda violation: violation.property == property)
+            best = self.graph.fewest_preemptions(lambda violation: violation.property == broken)
             if best is not None:
                 ways.append(_Way(best.violation, tuple(best.choices), best.preemptions))
-        if property in self.quick:
-            found = self.quick[property]
+        if broken in self.quick:
+            found = self.quick[broken]
             ways.append(_Way(found.violation, found.choices, found.preemptions))
         if self.orders is not None and not ways:
-            known = [(violation, way) for violation, way in self.orders.ways.items() if violation.property == property]
+            known = [(violation, way) for violation, way in self.orders.ways.items() if violation.property == broken]
             ways += [_Way(violation, tuple(way), len(way)) for violation, way in known]
         return min(ways, key=lambda way: way.preemptions, default=None)
 
-    def details(self, property: str) -> tuple[str, ...]:
+    def details(self, broken: str) -> tuple[str, ...]:
         """Every way in which the property is broken."""
         violations = set() if self.search is None else self.search.violations()
         violations |= {each.violation for each in self.quick.values()}
-        return tuple(sorted({each.detail for each in violations if each.property == property}))
+        return tuple(sorted({each.detail for each in violations if each.property == broken}))
 
-    def schedules(self, property: str | None = None) -> int | None:
+    def schedules(self, broken: str | None = None) -> int | None:
         """How many schedules there are, or break a property; None where that is not known."""
-        return self.graph.schedules(property) if self.graph is not None and self.graph.complete else None
+        return self.graph.schedules(broken) if self.graph is not None and self.graph.complete else None
 
 
 def explore_scenario(
@@ -130,7 +130,7 @@ def _searched(program: Program, plan: Plan, seen: Seen | None) -> _Evidence:
 
 def _result(program: Program, evidence: _Evidence) -> ScenarioResult:
     search = evidence.search
-    results = tuple(_property_result(program, property, evidence) for property in PROPERTIES)
+    results = tuple(_property_result(program, name, evidence) for name in PROPERTIES)
     reasons = sorted(program.control.limits) if search is None else [search.reason, *sorted(program.control.limits)]
     return ScenarioResult(
         scenario=program.scenario.name,
@@ -147,11 +147,11 @@ def _result(program: Program, evidence: _Evidence) -> ScenarioResult:
     )
 
 
-def _property_result(program: Program, property: str, evidence: _Evidence) -> PropertyResult:
-    way = evidence.way(property)
+def _property_result(program: Program, name: str, evidence: _Evidence) -> PropertyResult:
+    way = evidence.way(name)
     shown = None if way is None else witness(program, way.violation, way.choices)
     verdict = of_property(evidence.search, violated=shown is not None, limits=program.control.limits)
-    return PropertyResult(property, verdict, evidence.schedules(property), evidence.details(property), shown)
+    return PropertyResult(name, verdict, evidence.schedules(name), evidence.details(name), shown)
 
 
 def _quick(program: Program, plan: Plan) -> tuple[dict[str, Found], float | None]:
@@ -166,8 +166,8 @@ def _quick(program: Program, plan: Plan) -> tuple[dict[str, Found], float | None
         search.search()
         if search.found and first is None:
             first = before + min(each.seconds for each in search.found.values())
-        for property, each in search.found.items():
-            found.setdefault(property, each)
+        for name, each in search.found.items():
+            found.setdefault(name, each)
         if found and plan.complete:
             break
     return found, first

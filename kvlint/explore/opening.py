@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from types import CodeType
+from contextlib import suppress
+from types import CodeType, FrameType
 from typing import Any
 
 from kvlint.explore.backend import Backend, Frames, Sender
@@ -46,10 +47,8 @@ def hand_over(backend: Backend, messages: list[Frames]) -> None:
 
     backend.hooks.receive = receive
     listener = backend.bodies()[-1][1]
-    try:
+    with suppress(_NoMessage):
         listener()
-    except _NoMessage:
-        pass
     for code, values in stands[0].items():
         for name, value in values.items():
             if stands[-1].get(code, {}).get(name, value) is not value:
@@ -62,7 +61,7 @@ def open_room(backend: Backend, room: int, chunks: int, messages: list[Frames]) 
     Raises:
         Unsupported: The room does not come to wait for its input.
     """
-    sender = backend.make_sender(room)
+    sender: Sender = backend.make_sender(room)
     hand_over(backend, messages)
     status = sender.poll()
     if status != backend.poll.WaitingForInput:
@@ -75,9 +74,9 @@ def open_room(backend: Backend, room: int, chunks: int, messages: list[Frames]) 
 
 def _locals() -> dict[CodeType, dict[str, Any]]:
     found = {}
-    frame = sys._getframe(2)
-    while frame is not None:  # type: ignore[redundant-expr]
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith("kvlint.explore."):
             found[frame.f_code] = dict(frame.f_locals)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found

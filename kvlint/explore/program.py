@@ -234,7 +234,7 @@ class Program:
         message = order[self._arrived]
         return self.lives[message.room] >= message.life
 
-    def _transfer_state(self, handle: Any) -> str:
+    def _transfer_state(self, _handle: Any) -> str:
         """How a transfer ended: a choice of the schedule."""
         endings = self.scenario.transfers
         ending = endings[self.control.before(self._transfer, TRANSFER, WHOLE, False, None, len(endings))]

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from kvlint.explore.containers import ABSENT
 from kvlint.explore.operations import Violation
-from kvlint.explore.primitives import Lock
 from kvlint.properties import (
     LEAKED_RECORD,
     LOST_FAILURE,
     OVERWRITTEN_TERMINAL,
     PINNED_ROOM,
-    PROPERTIES as PROPERTIES,
     RESURRECTED_ROOM,
     STUCK_UNTIL_TIMEOUT,
     THREAD_DEATH,
+)
+from kvlint.properties import (
+    PROPERTIES as PROPERTIES,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ class Properties:
 
     # Words and tables.
 
-    def _violated(self, property: str, room: Hashable, detail: str) -> None:
-        self._program.control.violated(property, room, detail)
+    def _violated(self, broken: str, room: Hashable, detail: str) -> None:
+        self._program.control.violated(broken, room, detail)
 
     def status_name(self, value: Any) -> str:
         """A status as people call it; other values as Python writes them."""

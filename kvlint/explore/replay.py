@@ -196,9 +196,9 @@ def again(program: Program, made: Schedule) -> tuple[Witness, bool]:
     return _shown(program, seen, made.property, detail, token(made)), confirmed
 
 
-def _shown(program: Program, seen: _Recorder, property: str, detail: str, text: str) -> Witness:
+def _shown(program: Program, seen: _Recorder, name: str, detail: str, text: str) -> Witness:
     return Witness(
-        property=property,
+        property=name,
         detail=detail,
         preemptions=seen.preemptions,
         actors=tuple(actor.name for actor in program.control.actors),

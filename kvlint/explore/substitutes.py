@@ -23,9 +23,11 @@ class Clock:
         self.now = self.start
 
     def read(self) -> float:
+        """Seconds."""
         return self.now
 
     def read_nanoseconds(self) -> int:
+        """Nanoseconds."""
         return int(self.now * 1e9)
 
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-
 Body = Callable[[], None]
 
 
@@ -18,9 +17,6 @@ class Switching(Protocol):
 
     def switch(self, here: int, there: int) -> None:
         """Go on in ``there``; returns when somebody switches back to ``here``."""
-
-    def leave(self, here: int) -> None:
-        """``here`` has ended, or is never to go on: go on in the starter."""
 
     def stop(self, number: int, stopped: type[BaseException]) -> None:
         """Raise ``stopped`` where ``number`` stands, from the starter, and wait until it has ended."""
@@ -41,17 +37,16 @@ class Greenlets:
         self._starter: greenlet.greenlet = greenlet.getcurrent()
 
     def start(self, bodies: list[Body]) -> None:
+        """See Switching."""
         self._starter = self._module.getcurrent()
         self._greenlets = [self._module.greenlet(body, self._starter) for body in bodies]
 
-    def switch(self, here: int, there: int) -> None:
+    def switch(self, here: int, there: int) -> None:  # noqa: ARG002
+        """See Switching.  A greenlet that ends goes on in its parent, which is the starter."""
         (self._greenlets[there] if there >= 0 else self._starter).switch()
 
-    def leave(self, here: int) -> None:
-        # A greenlet that ends goes on in its parent, which is the starter.
-        return
-
     def stop(self, number: int, stopped: type[BaseException]) -> None:
+        """See Switching."""
         body = self._greenlets[number]
         if body:
             body.throw(stopped)
@@ -66,6 +61,7 @@ class Threads:
         self._stopped: dict[int, type[BaseException]] = {}
 
     def start(self, bodies: list[Body]) -> None:
+        """See Switching."""
         # The last turn is the starter's, so that -1 finds it.
         self._turns = [threading.Semaphore(0) for _ in range(len(bodies) + 1)]
         self._stopped = {}
@@ -83,16 +79,15 @@ class Threads:
         self._turns[-1].release()
 
     def switch(self, here: int, there: int) -> None:
+        """See Switching."""
         self._turns[there].release()
         self._turns[here].acquire()
         stopped: Any = self._stopped.get(here)
         if stopped is not None:
             raise stopped
 
-    def leave(self, here: int) -> None:
-        return
-
     def stop(self, number: int, stopped: type[BaseException]) -> None:
+        """See Switching."""
         if self._threads[number].is_alive():
             self._stopped[number] = stopped
             self._turns[number].release()

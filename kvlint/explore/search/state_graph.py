@@ -88,7 +88,8 @@ class StateGraph:
         while not self.reason:
             self._begin()
             if self._all_runs():
-                self.reason = self.reason or self._why_not_all()
+                if not self.reason:
+                    self.reason = self._why_not_all()
                 self.complete = not self.reason
                 break
         self.seconds = time.perf_counter() - began
@@ -204,12 +205,12 @@ class StateGraph:
 
     # What the graph says.
 
-    def schedules(self, property: str | None = None) -> int:
-        """The number of schedules, or of those that break ``property``."""
+    def schedules(self, broken: str | None = None) -> int:
+        """The number of schedules, or of those that break ``broken``."""
         total = self._paths(None)
-        if property is None or _breaks(self._initial, property):
+        if broken is None or _breaks(self._initial, broken):
             return total
-        return total - self._paths(property)
+        return total - self._paths(broken)
 
     def _paths(self, avoided: str | None) -> int:
         """Paths to an end that do not break ``avoided``."""
@@ -312,8 +313,8 @@ class StateGraph:
         return _PREEMPTION + (not running[0].waits)
 
 
-def _breaks(events: tuple[Violation, ...], property: str | None) -> bool:
-    return property is not None and any(event.property == property for event in events)
+def _breaks(events: tuple[Violation, ...], name: str | None) -> bool:
+    return name is not None and any(event.property == name for event in events)
 
 
 def _way(came: dict[tuple[int, int], tuple[tuple[int, int], Choice] | None], end: tuple[int, int]) -> list[Choice]:
