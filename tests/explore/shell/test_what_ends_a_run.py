@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import NoReturn
 
 import pytest
@@ -19,9 +20,8 @@ PROBLEMS = [MemoryError("no more"), Stalled("it stands"), UnforeseenUse("zmq.X",
 class Nothing:
     """A strategy that ends the run at once."""
 
-    script: Sequence[Choice] = ()
-
     def __init__(self) -> None:
+        self.script: list[Choice] = []
         self.histories: list[int] = []
 
     def choose(self, control: Control) -> Choice | None:
@@ -31,7 +31,7 @@ class Nothing:
 def controlled(switching: Switching, *bodies: Callable[[Control], None]) -> Control:
     control = Control(switching)
     control.actors = [
-        Actor(number, f"actor {number}", lambda body=body: body(control)) for number, body in enumerate(bodies)
+        Actor(number, f"actor {number}", functools.partial(body, control)) for number, body in enumerate(bodies)
     ]
     control.keep()
     return control
