@@ -8,10 +8,14 @@ from functools import partial
 from typing import Any, Protocol
 
 from kvlint.explore.identities import PLAIN, Identities
+from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
 from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Uses, Violation
 from kvlint.explore.switching import Switching
+from kvlint.explore.watchdog import Stalled
 
+#: What comes up in an actor and says nothing about it: it ends the run.
+_ENDS_RUN = (MemoryError, Stalled, UnforeseenUse)
 STARTER = -1
 _MOST_STOPS = 100
 _GATHERING = -1
@@ -68,6 +72,7 @@ class Actor:
         "paused",
         "pending",
         "reads",
+        "started",
         "stops",
     )
 
@@ -88,6 +93,7 @@ class Actor:
         self.outcome = 0
         self.paused = False
         self.is_quiet = False
+        self.started = False
         self.finished = False
         self.died: BaseException | None = None
         self.reads: list[Read] = []
@@ -118,6 +124,7 @@ class Control:
         self.grown = False
         #: What the program does that no schedule shows, in words: then nothing can be said to hold.
         self.limits: set[str] = set()
+        self._problem: BaseException | None = None
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -334,7 +341,8 @@ class Control:
 
         The choices of ``strategy.script`` are made again first; ``strategy.histories`` grows with the run.
 
-        Raises Stubborn when an actor cannot be ended afterwards.
+        Raises Stubborn when an actor cannot be ended afterwards, and what an actor
+        raised that is no end of its own: MemoryError, Stalled, UnforeseenUse.
         """
         self._begin(strategy)
         try:
@@ -433,12 +441,21 @@ class Control:
         self.current = actor
         self.switching.switch(STARTER, actor.number)
         self.current = None
+        self._raise_problem()
+
+    def _raise_problem(self) -> None:
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
 
     def _body(self, actor: Actor) -> None:
+        actor.started = True
         try:
             actor.function()
         except Stopped:
             pass
+        except _ENDS_RUN as problem:
+            self._problem = problem
         except BaseException as problem:
             actor.died = problem
         actor.finished = True
@@ -487,7 +504,8 @@ class Control:
                 self.current = actor
                 self.switching.stop(actor.number, Stopped)
         self.current = None
-        stubborn = [actor.name for actor in self.actors if not actor.finished]
+        self._raise_problem()
+        stubborn = [actor.name for actor in self.actors if actor.started and not actor.finished]
         if stubborn:
             raise Stubborn(", ".join(stubborn))
 

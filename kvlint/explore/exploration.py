@@ -109,7 +109,10 @@ def explore_scenario(
         program = Program(load, scenario, default_switching(), scheduler=plan.scheduler or scenario.needs_scheduler)
         if watch is not None:
             watch(lambda: program.control.steps)
-        return _result(program, _searched(program, plan, seen))
+        evidence = _searched(program, plan, seen)
+        # Code that catches BaseException has gone on after it, with something that is not real.
+        program.control.limits |= {str(fault) for fault in getattr(program.backend, "faults", ())}
+        return _result(program, evidence)
     except Unsupported as problem:
         return _nothing(scenario, str(problem))
     except Stubborn as problem:

@@ -26,6 +26,7 @@ class NixlBackend:
         self.poll: Any = loaded.poll
         self.hooks: Any = loaded.hooks
         self.stubbed = loaded.stubbed
+        self.faults = loaded.faults
         self.make_sender = loaded.make_sender
         self.registration_frames = loaded.registration_frames
         self._modules = frozenset(loaded.loaded)

@@ -49,13 +49,17 @@ class Limits:
         memory: Bytes that it may allocate; 0 for any number.
         stall: Seconds without a step after which its own watchdog gets it out of the tree's code.
         silence: Seconds without a sign of life after which it is ended from here.
-        grace: Seconds that a scenario may take beyond its time limit.
+        grace: Seconds that a scenario may take beyond three times its time limit.
     """
 
     memory: int = 4 << 30
     stall: float = 10.0
     silence: float = 30.0
-    grace: float = 20.0
+    grace: float = 30.0
+
+    def allowance(self, request: Request) -> float:
+        """Seconds after which a scenario is ended from here: what a search has found takes its time, too."""
+        return 3 * request.seconds + self.grace
 
 
 @dataclass(slots=True)
@@ -193,7 +197,8 @@ class Process:
     def _limit(self, heard: float) -> tuple[float, str]:
         silent = heard + self.limits.silence
         if self.deadline is not None and self.deadline < silent:
-            return self.deadline, f"the process took {self.limits.grace:g} s more than the time limit"
+            allowed = self.limits.allowance(self.request)
+            return self.deadline, f"the process was not done {allowed:g} s after the scenario began"
         return silent, f"the process gave no sign of life for {self.limits.silence:g} s"
 
     def _read(self, seconds: float) -> list[bytes] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from kvlint.explore.events import Event, Failed, FailureKind, Found, Loaded, Progress, Replayed
+from kvlint.explore.events import Alive, Ended, Event, Failed, FailureKind, Found, Loaded, Progress, Replayed
 from kvlint.explore.parent import Limits, Printed, Process
 from kvlint.explore.request import Request
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Verdict
@@ -114,7 +114,7 @@ class _Run:
 
     def _wait(self, process: Process) -> None:
         """Give it the time of a scenario."""
-        process.deadline = time.monotonic() + self.request.seconds + self.limits.grace
+        process.deadline = time.monotonic() + self.limits.allowance(self.request)
 
     def _take(self, event: Event, process: Process) -> None:
         match event:
@@ -133,6 +133,8 @@ class _Run:
                 self.replayed = event
             case Failed():
                 self.failure = event
+            case Alive() | Ended():
+                pass
 
     def _conclude(self, ending: str) -> None:
         """What the end of a process means for the scenarios that are left."""

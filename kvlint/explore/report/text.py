@@ -114,6 +114,8 @@ def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colo
 def _measures(result: ScenarioResult, *, timed: bool) -> str:
     schedules = "schedules not counted" if result.schedules is None else grouped(result.schedules, "schedule")
     quick = "" if result.quick_seconds is None else f", the first witness after {result.quick_seconds:.2f} s"
+    if not result.runs:
+        return f"{schedules}{quick}"
     states, runs = grouped(result.states, "state"), grouped(result.runs, "run")
     seconds = f", {result.seconds:.2f} s{quick}" if timed else ""
     return f"{schedules}, {states}, {runs}{seconds}"

@@ -117,6 +117,12 @@ def test_events_come_back_from_their_lines(event: Event) -> None:
     assert decode(line) == event
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64, 3**200])
+def test_numbers_of_schedules_may_be_large(number: int) -> None:
+    found = Found(msgspec.structs.replace(results.violated(), schedules=number))
+    assert decode(encode(found)) == found
+
+
 @pytest.mark.parametrize("line", [b"", b"x", b"{}", b'{"type":"Nothing"}', b'{"type":"Progress"}'])
 def test_what_is_no_event_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -115,7 +115,7 @@ def test_a_loop_that_makes_steps_meets_the_time_limit(explored: Explore) -> None
         in_worker("while True:\n    self.steps += 1\n"), limits=limits, seconds=1.0
     ).exploration.scenarios
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reason.startswith("the process took 2 s more than the time limit and was ended in ")
+    assert result.reason.startswith("the process was not done 5 s after the scenario began and was ended in ")
 
 
 @pytest.mark.parametrize("code", ["raise SystemExit(3)\n", "import sys\nsys.exit(3)\n"], ids=["raise", "sys.exit"])
@@ -146,7 +146,8 @@ def test_what_a_session_lets_through_is_told_with_its_place(explored: Explore, c
 
 
 def test_memory_is_bounded(explored: Explore) -> None:
-    (result,) = explored(in_worker(MEMORY)).exploration.scenarios
+    limits = Limits(memory=512 << 20, stall=10.0)
+    (result,) = explored(in_worker(MEMORY), limits=limits).exploration.scenarios
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.reason.startswith("no more memory is allowed")
 

@@ -35,7 +35,7 @@ def test_the_page_has_every_scenario() -> None:
 
 def test_the_page_has_the_defaults_of_the_options() -> None:
     defaults = {option.opts[0]: option.default for option in cli.commands["explore"].params}
-    told = {cells[1].split("`")[1]: float(cells[2].replace(",", "")) for cells in rows("Limits") if cells[1]}
+    told = {cells[1].split("`")[1]: float(cells[2].replace(",", "")) for cells in rows("Limits") if cells[1][:1]}
     assert len(told) == 4
     assert told == {name: defaults[name] for name in told}
 
