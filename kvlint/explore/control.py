@@ -13,6 +13,7 @@ from kvlint.explore.switching import Switching
 
 STARTER = -1
 _MOST_STOPS = 100
+_MOST_UNSTOPPED = 1_000
 _GATHERING = -1
 
 
@@ -50,7 +51,7 @@ class Strategy(Protocol):
 class Actor:
     """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
 
-    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops")
+    __slots__ = ("bit", "died", "doing", "finished", "function", "head", "held", "history", "is_foreign", "is_quiet", "name", "number", "outcome", "paused", "pending", "reads", "stops", "unstopped")
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
         self.number = number
@@ -72,6 +73,7 @@ class Actor:
         self.died: BaseException | None = None
         self.reads: list[Read] = []
         self.stops = 0
+        self.unstopped = 0
         self.held: list[int] = []
 
     def can_go_on(self) -> bool:
@@ -190,11 +192,17 @@ class Control:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
+            actor.unstopped += 1
+            if actor.unstopped > _MOST_UNSTOPPED:
+                # It polls what others may only come to use later.
+                self.always_stop(resource)
+                self.grown = True
             # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
             actor.is_quiet = uses.shared
             return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
+        actor.unstopped = 0
         head = actor.head
         if not actor.is_foreign:
             pass
