@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -87,7 +87,7 @@ class Adopted:
         self._seen.add(id(found))
         if isinstance(found, Primitive):
             self._name(found, label)
-        elif isinstance(found, Controlled):
+        elif issubclass(type(found), Controlled):
             self.tables[label] = found
             for value in _held(found):
                 self._visit(value, label + "[…]")
@@ -154,7 +154,7 @@ def _held(found: Any) -> list[Any]:
     if isinstance(found, dict):
         return list(dict.values(found))
     if isinstance(found, (list, deque)):
-        return list(_plain(found))
+        return list(found.held())  # type: ignore[union-attr]
     return []
 
 
@@ -163,33 +163,18 @@ def _all_controlled(tables: list[Any]) -> list[Any]:
     todo = list(tables)
     while todo:
         table = todo.pop()
-        if isinstance(table, Controlled) and id(table) not in found:
+        if issubclass(type(table), Controlled) and id(table) not in found:
             found[id(table)] = table
             todo += _held(table)
     return list(found.values())
 
 
 def _plain(table: Any) -> Any:
-    if isinstance(table, dict):
-        return dict(dict.items(table))
-    if isinstance(table, set):
-        return set(set.__iter__(table))
-    return list((list if isinstance(table, list) else deque).__iter__(table))
+    return table.plain()
 
 
 def _refill(table: Any, plain: Any) -> None:
-    if isinstance(table, defaultdict | dict):
-        dict.clear(table)
-        dict.update(table, plain)
-    elif isinstance(table, set):
-        set.clear(table)
-        set.update(table, plain)
-    elif isinstance(table, list):
-        list.clear(table)
-        list.extend(table, plain)
-    else:
-        deque.clear(table)
-        deque.extend(table, plain)
+    table.refill(plain)
 
 
 def uses_of(adopted: Adopted) -> list[Uses]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvlint.explore import primitives
 from kvlint.explore.adoption import Adopted
+from kvlint.explore.containers import Controlled
 from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.search.partial_order import PartialOrder
@@ -73,19 +74,17 @@ class Model:
 
 def plain(value: Any) -> Hashable:
     """What ``value`` holds, comparable between programs."""
+    if issubclass(type(value), Controlled):
+        value = value.plain()
     if isinstance(value, dict):
-        return tuple((key, plain(held)) for key, held in dict.items(value) if key != "control")
+        return tuple((key, plain(held)) for key, held in value.items() if key != "control")
     if isinstance(value, set):
-        return frozenset(set.__iter__(value))
+        return frozenset(value)
     if isinstance(value, list | deque):
-        return tuple(map(plain, type(value).__mro__[2].__iter__(value))) if False else tuple(map(plain, _items(value)))
+        return tuple(map(plain, value))
     if isinstance(value, primitives._Primitive):
         return value.content()
     return value if isinstance(value, Hashable) else repr(value)
-
-
-def _items(value: Any) -> list[Any]:
-    return list((list if isinstance(value, list) else deque).__iter__(value))
 
 
 @dataclass(frozen=True)
