@@ -116,9 +116,9 @@ class Adopted:
     def restore(self) -> None:
         """Put everything back as it was when it was adopted."""
         for table, plain, content in self._containers:
-            if table.resource.content != content:
-                _refill(table, plain)
-                table.resource.content = content
+            # Also where it holds the same: a loop over a dict sees how that came about.
+            _refill(table, plain)
+            table.resource.content = content
         for primitive, content in self._primitives:
             if primitive.resource.content != content:
                 primitive.reset()

@@ -10,8 +10,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 _LOOPS = frozenset({"GET_ITER", "GET_YIELD_FROM_ITER"})
-_CALLS = frozenset({"CALL", "CALL_KW"})
-_BEFORE_CALL = frozenset({"PRECALL", "KW_NAMES", "PUSH_NULL"})
+# CPython 3.11 calls functions in C from the first of its two instructions, once it has seen the call a few times.
+_CALLS = frozenset({"CALL", "PRECALL", "CALL_KW"})
 #: Functions that take an iterator and go through it later, item by item.
 _LAZY: tuple[Any, ...] = (
     enumerate,

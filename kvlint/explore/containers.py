@@ -96,8 +96,10 @@ class Controlled(Identified):
     def renewed(self) -> None:
         """Compute the number of the content again."""
         self.control.changed(self)
-        for position in self.positions:
-            position.moved()
+        for reference in self.positions:
+            position = reference()
+            if position is not None:
+                position.moved()
 
     def _adopt_items(self) -> None:
         return

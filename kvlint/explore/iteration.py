@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Hashable, ItemsView, Iterator, KeysView, ValuesView
 from types import FrameType, MappingProxyType
 from typing import Any
@@ -35,9 +36,9 @@ def iterate(owner: Any, make: Callable[[], Iterator[Any]], kind: str) -> Iterato
         return _one_by_one(owner, make, kind)
     control.before(owner.resource, kind, WHOLE, False)
     if goes_through_later(caller):
-        made = make()
-        control.after(len(owner.plain()))
-        return _one_by_one(owner, lambda: made, kind)
+        position = _Position(owner, make())
+        control.after(None)
+        return _one_by_one(owner, make, kind, position)
     taken = list(make())
     content = control.content_of(owner)
     control.note_read(control.content_of, (owner,), content)
@@ -47,9 +48,10 @@ def iterate(owner: Any, make: Callable[[], Iterator[Any]], kind: str) -> Iterato
     return iter(taken)
 
 
-def _one_by_one(owner: Any, make: Callable[[], Iterator[Any]], kind: str) -> Iterator[Any]:
+def _one_by_one(
+    owner: Any, make: Callable[[], Iterator[Any]], kind: str, position: _Position | None = None
+) -> Iterator[Any]:
     control: Control = owner.control
-    position: _Position | None = None
     try:
         while True:
             control.before(owner.resource, kind, WHOLE, False)
@@ -90,7 +92,8 @@ class _Position:
         # A loop over a list is at an index, whatever happens to the list.
         self._is_watching = not isinstance(owner, list)
         if self._is_watching:
-            owner.positions = [*owner.positions, self]
+            # A loop that is given up may never say so.
+            owner.positions = [*owner.positions, weakref.ref(self)]
 
     @property
     def resource(self) -> Resource:
@@ -113,7 +116,7 @@ class _Position:
     def leave(self) -> None:
         """The loop has ended."""
         if self._is_watching:
-            self._owner.positions = [each for each in self._owner.positions if each is not self]
+            self._owner.positions = [each for each in self._owner.positions if each() not in (self, None)]
         if self._resource in self._owner.control.resources:
             self._owner.control.resources.remove(self._resource)
 

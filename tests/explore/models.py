@@ -11,7 +11,7 @@ from kvlint.explore import primitives
 from kvlint.explore.adoption import Adopted
 from kvlint.explore.containers import Controlled
 from kvlint.explore.control import Actor, Control, Strategy
-from kvlint.explore.operations import Choice, Violation
+from kvlint.explore.operations import Choice, Resource, Violation
 from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.state_graph import Limits, StateGraph
 from kvlint.explore.switching import Greenlets, Switching
@@ -84,6 +84,8 @@ def plain(value: Any) -> Hashable:
         return tuple(map(plain, value))
     if isinstance(value, primitives._Primitive):
         return value.content()
+    if isinstance(value, Resource):
+        return value.uses.label
     return value if isinstance(value, Hashable) else repr(value)
 
 
@@ -102,7 +104,12 @@ LIMITS = Limits(seconds=120.0)
 
 
 def cached(make: Make) -> tuple[StateGraph, Found]:
-    model = make()
+    """The search over states."""
+    return searched(make())
+
+
+def searched(model: Model) -> tuple[StateGraph, Found]:
+    """The search over states, of a model that is used afterwards."""
     graph = StateGraph(model.run, model.final, LIMITS)
     graph.search()
     assert graph.complete, graph.reason
@@ -136,8 +143,9 @@ def reduced(make: Make) -> tuple[PartialOrder, frozenset[Violation], frozenset[H
 class Again:
     """The strategy that makes given choices."""
 
-    def __init__(self, script: list[Choice]) -> None:
+    def __init__(self, script: list[Choice], final: Callable[[Control], list[Violation]]) -> None:
         self._left = list(script)
+        self._final = final
         self.script: list[Choice] = []
         self.histories: list[int] = []
         self.violations: list[Violation] = []
@@ -147,6 +155,7 @@ class Again:
         self.violations += control.events
         choices, _ = control.choices()
         if not self._left:
+            self.violations += [] if choices else self._final(control)
             return None
         choice = self._left.pop(0)
         assert choice in choices
