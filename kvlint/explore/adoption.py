@@ -111,6 +111,9 @@ class Adopted:
         self._containers = [
             (table, _plain(table), table.resource.content) for table in _all_controlled(list(self.tables.values()))
         ]
+        for table, plain, _ in self._containers:
+            # So that the first run finds it laid out in memory as every other does.
+            _refill(table, plain)
         self._primitives = [(primitive, primitive.resource.content) for primitive, _ in self._primitives]
 
     def restore(self) -> None:

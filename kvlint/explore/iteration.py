@@ -68,6 +68,7 @@ def _one_by_one(
             except RuntimeError as problem:
                 control.after(problem)
                 raise
+            position.seen += 1
             control.after(item)
             yield item
     finally:
@@ -81,13 +82,15 @@ class _Position:
     What it has still to come to does not follow from what it has seen and what
     the container holds: an item that was removed and put back comes again, and
     the size that a dict had when the loop began must be its size at every step.
-    It follows from what the container has held since the loop began.
+    It follows from what the container has held since the loop began, and from
+    how far the loop had come each time.
     """
 
     def __init__(self, owner: Any, items: Iterator[Any]) -> None:
         self._owner = owner
         self.items = items
         self._resource: Resource | None = None
+        self.seen = 0
         self._trail = owner.control.content_of(owner)
         # A loop over a list is at an index, whatever happens to the list.
         self._is_watching = not isinstance(owner, list)
@@ -101,7 +104,7 @@ class _Position:
         return self._resource
 
     def content(self) -> Hashable:
-        """What the container has held since the loop began."""
+        """What the container has held since the loop began, and when."""
         return self._trail
 
     def moved(self) -> None:
@@ -110,7 +113,7 @@ class _Position:
         if self._resource is None:
             self._resource = control.resource(f"{self._owner.resource.uses.label} loop")
             control.always_stop(self._resource)
-        self._trail = control.identities.number((self._trail, control.content_of(self._owner)))
+        self._trail = control.identities.number((self._trail, self.seen, control.content_of(self._owner)))
         control.changed(self)
 
     def leave(self) -> None:
