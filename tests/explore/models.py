@@ -99,6 +99,10 @@ class Found:
     by_property: tuple[tuple[str, int], ...]
 
 
+class Cut(Exception):
+    """A search did not come to its end."""
+
+
 Make = Callable[[], Model]
 LIMITS = Limits(seconds=120.0)
 
@@ -112,7 +116,8 @@ def searched(model: Model) -> tuple[StateGraph, Found]:
     """The search over states, of a model that is used afterwards."""
     graph = StateGraph(model.run, model.final, LIMITS)
     graph.search()
-    assert graph.complete, graph.reason
+    if not graph.complete:
+        raise Cut(graph.reason)
     violations = graph.violations()
     counts = {violation.property: graph.schedules(violation.property) for violation in violations}
     return graph, Found(

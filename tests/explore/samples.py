@@ -311,10 +311,10 @@ def worker_loop() -> Model:
 
 
 def counting_worker(where: str) -> Model:
-    """A worker that is not as it was: it counts, and fails at the second item."""
+    """A worker that is not as it was: it counts, and fails at the second item, unless another takes one of them."""
 
     def build(world: World) -> None:
-        world.queue, world.other, world.seen, world.count = Queue(world.control, "queue"), {}, [], 0
+        world.queue, world.seen, world.count = Queue(world.control, "queue"), [], 0
 
     def in_table(world: World) -> None:
         while True:
@@ -370,14 +370,14 @@ def counting_worker(where: str) -> Model:
 
     def giver(world: World) -> None:
         world.queue.put(1)
-        world.other[1] = 1
         world.queue.put(1)
 
-    def reader(world: World) -> None:
-        world.other.get(1)
+    def thief(world: World) -> None:
+        while True:
+            world.queue.get()
 
     bodies = {body.__name__: body for body in (in_table, in_local_list, in_variable, on_stack, in_attribute, in_object, in_tuple, in_iterator)}
-    return Model(build, bodies[where], giver, reader)
+    return Model(build, bodies[where], giver, thief)
 
 
 COUNTED = ("in_table", "in_local_list", "in_variable", "on_stack", "in_attribute", "in_object", "in_tuple", "in_iterator")
