@@ -101,7 +101,11 @@ class Adopted:
                 self._visit(adopted, path)
 
     def _name(self, primitive: Any, label: str) -> None:
-        primitive.resource.uses = self._control.uses(label)
+        uses, earlier = self._control.uses(label), primitive.resource.uses
+        uses.shared |= earlier.shared
+        uses.exposed |= earlier.exposed
+        uses.waits_for_anything |= earlier.waits_for_anything
+        primitive.resource.uses = uses
         self._primitives.append((primitive, 0))
         inner = getattr(primitive, "_lock", None)
         if inner is not None:
