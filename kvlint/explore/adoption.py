@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from kvlint.explore.containers import ABSENT, Controlled, adopt
 from kvlint.explore.control import Control
-from kvlint.explore.operations import WHOLE, Uses
+from kvlint.explore.operations import WHOLE
 from kvlint.explore.primitives import _Primitive as Primitive
 
 _LIMIT = 10_000
@@ -88,7 +88,7 @@ class Adopted:
         self._seen.add(id(found))
         if isinstance(found, Primitive):
             self._name(found, label)
-        elif isinstance(found, Controlled):
+        elif issubclass(type(found), Controlled):
             self.tables[label] = found
             for value in _held(found):
                 self._visit(value, label + "[…]")
@@ -102,7 +102,11 @@ class Adopted:
                 self._visit(adopted, path)
 
     def _name(self, primitive: Any, label: str) -> None:
-        primitive.resource.uses = self._control.uses(label)
+        uses, earlier = self._control.uses(label), primitive.resource.uses
+        uses.shared |= earlier.shared
+        uses.exposed |= earlier.exposed
+        uses.waits_for_anything |= earlier.waits_for_anything
+        primitive.resource.uses = uses
         self._primitives.append(primitive)
         inner = getattr(primitive, "_lock", None)
         if inner is not None:
@@ -111,7 +115,10 @@ class Adopted:
     def _note_contents(self) -> None:
         control = self._control
         for table in _all_controlled(list(self.tables.values())):
-            self._contents[table.resource.identity] = (_plain(table), control.content_of(table))
+            plain = _plain(table)
+            # So that the first run finds it laid out in memory as every other does.
+            table.refill(plain)
+            self._contents[table.resource.identity] = (plain, control.content_of(table))
         for primitive in self._primitives:
             self._contents[primitive.resource.identity] = (primitive.saved(), control.content_of(primitive))
         for holder in control.touched:
@@ -132,7 +139,7 @@ class Adopted:
             if isinstance(holder, Primitive):
                 holder.put_back(plain)
             elif isinstance(holder, Controlled):
-                _refill(holder, plain)
+                holder.refill(plain)
         for (found, _), attributes, values in zip(self._objects, self._saved, self._values, strict=True):
             now = vars(found)
             if list(map(id, now.values())) != values:
@@ -167,7 +174,7 @@ def _held(found: Any) -> list[Any]:
     if isinstance(found, dict):
         return list(dict.values(found))
     if isinstance(found, (list, deque)):
-        return list(_plain(found))
+        return list(found.held())  # type: ignore[union-attr]
     return []
 
 
@@ -176,35 +183,11 @@ def _all_controlled(tables: list[Any]) -> list[Any]:
     todo = list(tables)
     while todo:
         table = todo.pop()
-        if isinstance(table, Controlled) and id(table) not in found:
+        if issubclass(type(table), Controlled) and id(table) not in found:
             found[id(table)] = table
             todo += _held(table)
     return list(found.values())
 
 
 def _plain(table: Any) -> Any:
-    if isinstance(table, dict):
-        return dict(dict.items(table))
-    if isinstance(table, set):
-        return set(set.__iter__(table))
-    return list((list if isinstance(table, list) else deque).__iter__(table))
-
-
-def _refill(table: Any, plain: Any) -> None:
-    if isinstance(table, defaultdict | dict):
-        dict.clear(table)
-        dict.update(table, plain)
-    elif isinstance(table, set):
-        set.clear(table)
-        set.update(table, plain)
-    elif isinstance(table, list):
-        list.clear(table)
-        list.extend(table, plain)
-    else:
-        deque.clear(table)
-        deque.extend(table, plain)
-
-
-def uses_of(adopted: Adopted) -> list[Uses]:
-    """The uses of every table, for what is shown of the sharing."""
-    return [table.resource.uses for table in adopted.tables.values()]
+    return table.plain()

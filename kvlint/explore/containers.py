@@ -1,26 +1,39 @@
 """Containers that keep their meaning and stop before every operation.
 
-Each is a subclass of the built-in type and answers as that type does, with the
-type's own code; what is added is the stop before and the note after.  Whole
-operations in C (``list(table.values())``) are one operation, as the global
+Each answers as the built-in type does, with the type's own code; what is added
+is the stop before and the note after.  Whole operations in C
+(``list(table.values())``, ``dict(table)``) are one operation, as the global
 interpreter lock makes them; a ``for`` loop over a table is one operation per
 item, and raises RuntimeError where the real one does.
+
+A controlled set is no subclass of ``set``, as functions in C look into sets
+without a call; ``isinstance`` holds all the same.
+
+Limits.  Code of keys and items (``__hash__``, ``__eq__``), of a ``key`` function
+and of a ``default_factory`` runs within its operation.  Where such an operation
+comes to other shared things, and for what a function in C reads of several
+shared things at once (``one.update(other)``), no schedule shows that, and
+``Control.limits`` says so.  ``copy.deepcopy`` copies each container in one
+operation, where the real one loops.  ``dict(zip(one, other))`` and the like go
+through their arguments item by item, which is one operation in CPython.
+``type(table) is dict`` is false, and C code that reads a list or dict by its
+layout, as extension modules may, is not seen.
 """
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
+from kvlint.explore.aliases import bind_anew
 from kvlint.explore.control import Control
-from kvlint.explore.identities import PLAIN, Identified
+from kvlint.explore.identities import Identified
+from kvlint.explore.iteration import Items, Keys, Site, Values, iterate
 from kvlint.explore.operations import WHOLE, Resource
 
-_GET_ITER = dis.opmap["GET_ITER"]
-_NESTED = "[…]"
+NESTED = "[…]"
 
 Watch = Callable[[Hashable, Any, Any], None]
 
@@ -37,187 +50,264 @@ ABSENT: Any = _Absent()
 
 
 class Controlled(Identified):
-    """What all controlled containers have; ``adopt`` makes one of a plain container."""
+    """What all controlled containers have; ``adopt`` makes one of a plain container.
+
+    Attributes:
+        watch: Is told of every entry that changes: its key, what was and what is held.
+        positions: Loops that go through it.
+        taken: Where all of it has just been gone through.
+    """
 
     control: Control
     resource: Resource
     identity: int
     watch: Watch | None = None
+    positions: list[Any] = []  # noqa: RUF012 - never changed, only replaced
+    taken: Site | None = None
+    snapshot: tuple[Site, dict[Any, Any]] | None = None
+    _type: type
 
     def content(self) -> Hashable:
         """What the container holds, as a key."""
-        raise NotImplementedError
+        frozen = self.control.identities.frozen
+        moment = self.control.moment()
+        return tuple([frozen(item, moment) for item in self.held()])
 
     def entry(self, key: Hashable) -> Any:
         """What is held under ``key``, unseen; all of it for WHOLE."""
+        return self.control.content_of(self)
+
+    def itself(self) -> Any:
+        """What the methods of the built-in type are called with."""
+        return self
+
+    def held(self) -> Any:
+        """What it holds, without a stop."""
+        return self._type.__iter__(self)  # type: ignore[attr-defined]
+
+    def plain(self) -> Any:
+        """A container of the built-in type with the same items, without a stop."""
+        return self._type(self.held())
+
+    def refill(self, plain: Any) -> None:
+        """Hold what ``plain`` holds, and nothing else, without a stop."""
         raise NotImplementedError
 
     def renewed(self) -> None:
         """Compute the number of the content again."""
         self.control.changed(self)
+        for reference in self.positions:
+            position = reference()
+            if position is not None:
+                position.moved()
+
+    def _adopt_items(self) -> None:
+        return
+
+    def _raw(self) -> Iterator[Any]:
+        return iter(self.held())
+
+    def _reversed(self) -> Iterator[Any]:
+        return self._type.__reversed__(self)  # type: ignore[attr-defined,no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iterate(self, self._raw, "iter")
+
+    def __reversed__(self) -> Iterator[Any]:
+        return iterate(self, self._reversed, "reversed")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.copy().__reduce_ex__(protocol)  # type: ignore[attr-defined]
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def adopt(control: Control, value: Any, label: str) -> Any:
-    """A controlled copy of ``value`` where it is a plain container, with what it holds adopted too; else ``value``."""
-    made = _CONTROLLED.get(type(value))
+    """A controlled container in the place of ``value`` where it is a plain one, with what it holds; else ``value``.
+
+    The same one in the place of the same plain container.  In a run, local
+    variables that hold ``value`` hold the controlled one from then on.
+    """
+    made = CONTROLLED.get(type(value))
     if made is None:
         return value
+    known = control.originals.of(value)
+    if known is not None:
+        return known
     adopted = made._like(value)
     adopted.control = control
     adopted.resource = control.resource(label)
     adopted.identity = adopted.resource.identity
+    control.originals.add(value, adopted)
+    if control.current is not None:
+        bind_anew(value, adopted, sys._getframe(1))
     adopted._adopt_items()
     adopted.renewed()
     return adopted
 
 
 class _Mapping(Controlled):
+    _type: type[dict[Any, Any]]
+
     def content(self) -> Hashable:
         frozen = self.control.identities.frozen
         moment = self.control.moment()
-        return tuple([(frozen(key, moment), frozen(value, moment)) for key, value in dict.items(self)])  # type: ignore[arg-type]
+        return tuple([(frozen(key, moment), frozen(value, moment)) for key, value in self.held()])
+
+    def held(self) -> Any:
+        return self._type.items(self)  # type: ignore[arg-type]
 
     def entry(self, key: Hashable) -> Any:
         if key is WHOLE:
             return self.control.content_of(self)
         return dict.get(self, key, ABSENT)  # type: ignore[arg-type]
 
+    def refill(self, plain: Any) -> None:
+        self._type.clear(self)  # type: ignore[arg-type]
+        for key, value in plain.items():
+            self._type.__setitem__(self, key, value)  # type: ignore[index]
+
+    def _raw(self) -> Iterator[Any]:
+        return self._type.__iter__(self)  # type: ignore[arg-type]
+
     def _adopt_items(self) -> None:
-        label = self.resource.uses.label + _NESTED
-        for key, value in dict.items(self):  # type: ignore[arg-type]
+        label = self.resource.uses.label + NESTED
+        for key, value in list(self.held()):
             adopted = adopt(self.control, value, label)
             if adopted is not value:
                 dict.__setitem__(self, key, adopted)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator[Any]:
-        return _iterate(self, dict.keys(self), "iter")  # type: ignore[arg-type]
-
-    def keys(self) -> Any:
-        return _View(self, dict.keys, "keys")
-
     def values(self) -> Any:
-        return _View(self, dict.values, "values")
+        return Values(self, self._type.values(self))  # type: ignore[arg-type]
 
     def items(self) -> Any:
-        return _View(self, dict.items, "items")
+        return Items(self, self._type.items(self))  # type: ignore[arg-type]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return (dict, (dict(dict.items(self)),))  # type: ignore[arg-type]
+    def plain_keys(self) -> Any:
+        return Keys(self, self._type.keys(self))  # type: ignore[arg-type]
 
 
-class ControlledDict(_Mapping, dict):  # type: ignore[type-arg]
+class ControlledDict(_Mapping, dict):  # type: ignore[type-arg,misc]
     """A dict."""
 
     __hash__ = None  # type: ignore[assignment]
+    _type = dict
 
     @classmethod
     def _like(cls, plain: dict[Any, Any]) -> ControlledDict:
         return cls(plain)
 
 
-class ControlledDefaultDict(_Mapping, defaultdict):  # type: ignore[type-arg]
+class ControlledDefaultDict(_Mapping, defaultdict):  # type: ignore[type-arg,misc]
     """A defaultdict; making the missing value is part of the operation, as it is for factories written in C."""
 
     __hash__ = None  # type: ignore[assignment]
+    _type = defaultdict
 
     @classmethod
     def _like(cls, plain: defaultdict[Any, Any]) -> ControlledDefaultDict:
         return cls(plain.default_factory, plain)
 
+    def plain(self) -> defaultdict[Any, Any]:
+        return defaultdict(self.default_factory, self.held())
+
     def __missing__(self, key: Any) -> Any:
         if self.default_factory is None:
             raise KeyError(key)
-        made = adopt(self.control, self.default_factory(), self.resource.uses.label + _NESTED)
+        made = adopt(self.control, self.default_factory(), self.resource.uses.label + NESTED)
         dict.__setitem__(self, key, made)
         self.renewed()
         return made
 
 
-class ControlledOrderedDict(_Mapping, OrderedDict):  # type: ignore[type-arg]
+class ControlledOrderedDict(_Mapping, OrderedDict):  # type: ignore[type-arg,misc]
     """An OrderedDict."""
 
     __hash__ = None  # type: ignore[assignment]
+    _type = OrderedDict
 
     @classmethod
     def _like(cls, plain: OrderedDict[Any, Any]) -> ControlledOrderedDict:
-        return cls(plain)
+        made = cls()
+        for key, value in plain.items():
+            OrderedDict.__setitem__(made, key, value)
+        return made
 
 
-class ControlledSet(Controlled, set):  # type: ignore[type-arg]
+class ControlledSet(Controlled):
     """A set."""
 
     __hash__ = None  # type: ignore[assignment]
+    _type = set
+
+    def __init__(self, items: set[Any]) -> None:
+        self._items = items
+
+    @property
+    def __class__(self) -> Any:
+        return set
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError("the class of a set cannot be changed")
 
     @classmethod
     def _like(cls, plain: set[Any]) -> ControlledSet:
-        return cls(plain)
-
-    def _adopt_items(self) -> None:
-        return
-
-    def content(self) -> Hashable:
-        frozen = self.control.identities.frozen
-        moment = self.control.moment()
-        return frozenset([frozen(item, moment) for item in set.__iter__(self)])
+        return cls(set(plain))
 
     def entry(self, key: Hashable) -> Any:
-        return self.control.content_of(self) if key is WHOLE else set.__contains__(self, key)
+        return self.control.content_of(self) if key is WHOLE else key in self._items
 
-    def __iter__(self) -> Iterator[Any]:
-        return _iterate(self, set(self.copy()), "iter")
+    def itself(self) -> set[Any]:
+        return self._items
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return (set, (list(set.__iter__(self)),))
+    def held(self) -> Any:
+        return self._items
+
+    def refill(self, plain: Any) -> None:
+        self._items.clear()
+        self._items.update(plain)
 
 
 class _Sequence(Controlled):
-    _plain: type
-
     def _adopt_items(self) -> None:
-        label = self.resource.uses.label + _NESTED
-        for index, value in enumerate(self._plain.__iter__(self)):
+        label = self.resource.uses.label + NESTED
+        for index, value in enumerate(self.held()):
             adopted = adopt(self.control, value, label)
             if adopted is not value:
-                self._plain.__setitem__(self, index, adopted)
+                self._type.__setitem__(self, index, adopted)  # type: ignore[attr-defined]
 
-    def content(self) -> Hashable:
-        frozen = self.control.identities.frozen
-        moment = self.control.moment()
-        return tuple([frozen(item, moment) for item in self._plain.__iter__(self)])
-
-    def entry(self, key: Hashable) -> Any:
-        return self.control.content_of(self)
-
-    def __iter__(self) -> Iterator[Any]:
-        return _iterate(self, self, "iter")
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return (self._plain, (list(self._plain.__iter__(self)),))
+    def refill(self, plain: Any) -> None:
+        self._type.clear(self)  # type: ignore[attr-defined]
+        self._type.extend(self, plain)  # type: ignore[attr-defined]
 
 
-class ControlledList(_Sequence, list):  # type: ignore[type-arg]
+class ControlledList(_Sequence, list):  # type: ignore[type-arg,misc]
     """A list."""
 
     __hash__ = None  # type: ignore[assignment]
-    _plain = list
+    _type = list
 
     @classmethod
     def _like(cls, plain: list[Any]) -> ControlledList:
         return cls(plain)
 
 
-class ControlledDeque(_Sequence, deque):  # type: ignore[type-arg]
+class ControlledDeque(_Sequence, deque):  # type: ignore[type-arg,misc]
     """A deque."""
 
     __hash__ = None  # type: ignore[assignment]
-    _plain = deque
+    _type = deque
 
     @classmethod
     def _like(cls, plain: deque[Any]) -> ControlledDeque:
         return cls(plain, plain.maxlen)
 
+    def plain(self) -> deque[Any]:
+        return deque(self.held(), self.maxlen)
 
-_CONTROLLED: dict[type, Any] = {
+
+CONTROLLED: dict[type, Any] = {
     dict: ControlledDict,
     defaultdict: ControlledDefaultDict,
     OrderedDict: ControlledOrderedDict,
@@ -226,251 +316,6 @@ _CONTROLLED: dict[type, Any] = {
     deque: ControlledDeque,
 }
 
+from kvlint.explore import container_operations  # noqa: E402 - gives the classes above their methods
 
-class _View:
-    """What ``values()`` and its like return: the items are read when it is gone through."""
-
-    def __init__(self, owner: Any, view: Callable[[Any], Any], kind: str) -> None:
-        self._owner = owner
-        self._view = view
-        self._kind = kind
-
-    def __iter__(self) -> Iterator[Any]:
-        return _iterate(self._owner, self._view(self._owner), self._kind)
-
-    def __len__(self) -> int:
-        return len(self._owner)
-
-    def __contains__(self, item: Any) -> bool:
-        if self._kind == "keys":
-            return item in self._owner
-        return item in list(self)
-
-    def __reversed__(self) -> Iterator[Any]:
-        return reversed(list(self))
-
-    def __repr__(self) -> str:
-        return repr(self._view(self._owner))
-
-    def __eq__(self, other: object) -> bool:
-        return set(self) == other
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __and__(self, other: Any) -> set[Any]:
-        return set(self) & set(other)
-
-    def __or__(self, other: Any) -> set[Any]:
-        return set(self) | set(other)
-
-    def __sub__(self, other: Any) -> set[Any]:
-        return set(self) - set(other)
-
-
-def _iterate(owner: Any, plain: Any, kind: str) -> Iterator[Any]:
-    """An iterator over ``plain``, the uncontrolled view of ``owner``."""
-    control: Control = owner.control
-    if control.current is None:
-        return _raw(owner, plain)
-    caller = sys._getframe(2)
-    if caller.f_code.co_code[caller.f_lasti] == _GET_ITER:
-        return _one_by_one(owner, _raw(owner, plain), kind)
-    control.before(owner.resource, kind, WHOLE, False)
-    taken = list(_raw(owner, plain))
-    control.after(control.content_of(owner))
-    return iter(taken)
-
-
-def _raw(owner: Any, plain: Any) -> Iterator[Any]:
-    if plain is owner:
-        iterator: Iterator[Any] = owner._plain.__iter__(owner)
-        return iterator
-    return iter(plain)
-
-
-def _one_by_one(owner: Any, items: Iterator[Any], kind: str) -> Iterator[Any]:
-    control: Control = owner.control
-    while True:
-        control.before(owner.resource, kind, WHOLE, False)
-        try:
-            item = next(items)
-        except StopIteration:
-            control.after("end")
-            return
-        except RuntimeError as problem:
-            control.after(problem)
-            raise
-        control.after(item)
-        yield item
-
-
-def _read(plain: type, name: str, kind: str, keyed: bool) -> Any:
-    """The method ``name`` of ``plain``, which changes nothing, as a controlled operation."""
-    method = getattr(plain, name)
-
-    def read(self: Any, *arguments: Any) -> Any:
-        control: Control = self.control
-        actor = control.current
-        resource = self.resource
-        uses = resource.uses
-        if actor is None or (uses.actors & actor.bit and not uses.shared):
-            return method(self, *arguments)
-        key = arguments[0] if keyed else WHOLE
-        control.before(resource, kind, key, False)
-        try:
-            result = method(self, *arguments)
-        except Exception as problem:
-            actor.reads.append((self.entry, (key,), self.entry(key)))
-            control.after(problem)
-            raise
-        # A poll is told by what it observed: two that observed the same wait for the same.
-        if keyed or type(result) in PLAIN or type(result) is bool:
-            actor.reads.append((method, (self, *arguments), result))
-            control.after(result)
-        else:
-            # What is made of all of a container is known by what the container holds.
-            content = control.content_of(self)
-            actor.reads.append((control.content_of, (self,), content))
-            control.after(content)
-        return result
-
-    read.__name__ = name
-    return read
-
-
-def _write(plain: type, name: str, kind: str, keyed: bool, stored: int | None) -> Any:
-    """The method ``name`` of ``plain``, which changes it, as a controlled operation.
-
-    ``stored`` is the position of the argument that is put in, which is made a
-    controlled container when it is a plain one.
-    """
-    method = getattr(plain, name)
-
-    def write(self: Any, *arguments: Any, **named: Any) -> Any:
-        control: Control = self.control
-        actor = control.current
-        resource = self.resource
-        uses = resource.uses
-        if actor is None or (uses.writers & actor.bit and not uses.shared):
-            result = method(self, *arguments, **named)
-            if stored is not None or not keyed:
-                self._adopt_items()
-            control.changed(self)
-            return result
-        if stored is not None and len(arguments) > stored and type(arguments[stored]) in _CONTROLLED:
-            inner = adopt(control, arguments[stored], uses.label + _NESTED)
-            arguments = (*arguments[:stored], inner, *arguments[stored + 1 :])
-        control.before(resource, kind, arguments[0] if keyed and arguments else WHOLE, True)
-        earlier = None if self.watch is None else dict(dict.items(self))
-        try:
-            result = method(self, *arguments, **named)
-        except Exception as problem:
-            control.after(problem)
-            raise
-        if stored is None and not keyed:
-            self._adopt_items()
-            # What came in gets its names now, in whichever run.
-            self.content()
-        if earlier is not None:
-            _tell(self, earlier)
-        control.after(arguments[stored] if stored is not None and result is None else result)
-        self.renewed()
-        return result
-
-    write.__name__ = name
-    return write
-
-
-def _tell(table: Any, earlier: dict[Any, Any]) -> None:
-    now = dict(dict.items(table))
-    for key in [*earlier, *(key for key in now if key not in earlier)]:
-        old, new = earlier.get(key, ABSENT), now.get(key, ABSENT)
-        if old is not new:
-            table.watch(key, old, new)
-
-
-_READS, _WRITES = False, True
-
-# Name, how a schedule shows it, has a key, writes, position of what is stored.
-_DICT = [
-    ("__contains__", "in", True, _READS, None),
-    ("__getitem__", "[]", True, _READS, None),
-    ("get", "get", True, _READS, None),
-    ("__setitem__", "[]=", True, _WRITES, 1),
-    ("__delitem__", "del", True, _WRITES, None),
-    ("pop", "pop", True, _WRITES, None),
-    ("setdefault", "setdefault", True, _WRITES, 1),
-    ("popitem", "popitem", False, _WRITES, None),
-    ("update", "update", False, _WRITES, None),
-    ("clear", "clear", False, _WRITES, None),
-    ("__ior__", "|=", False, _WRITES, None),
-    ("__len__", "len", False, _READS, None),
-    ("__eq__", "==", False, _READS, None),
-    ("__ne__", "!=", False, _READS, None),
-    ("copy", "copy", False, _READS, None),
-    ("__or__", "|", False, _READS, None),
-    ("__repr__", "repr", False, _READS, None),
-]
-_SET = [
-    ("__contains__", "in", True, _READS, None),
-    ("add", "add", True, _WRITES, None),
-    ("discard", "discard", True, _WRITES, None),
-    ("remove", "remove", True, _WRITES, None),
-    ("pop", "pop", False, _WRITES, None),
-    ("update", "update", False, _WRITES, None),
-    ("difference_update", "-=", False, _WRITES, None),
-    ("intersection_update", "&=", False, _WRITES, None),
-    ("symmetric_difference_update", "^=", False, _WRITES, None),
-    ("__ior__", "|=", False, _WRITES, None),
-    ("__isub__", "-=", False, _WRITES, None),
-    ("__iand__", "&=", False, _WRITES, None),
-    ("__ixor__", "^=", False, _WRITES, None),
-    ("clear", "clear", False, _WRITES, None),
-    *[
-        (name, name.strip("_"), False, _READS, None)
-        for name in ["__len__", "__eq__", "__ne__", "__le__", "__lt__", "__ge__", "__gt__", "__or__", "__and__", "__sub__", "__xor__", "__repr__", "copy", "union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint"]
-    ],
-]
-_LIST = [
-    ("__getitem__", "[]", False, _READS, None),
-    ("__contains__", "in", False, _READS, None),
-    ("__setitem__", "[]=", False, _WRITES, 1),
-    ("__delitem__", "del", False, _WRITES, None),
-    ("append", "append", False, _WRITES, 0),
-    ("insert", "insert", False, _WRITES, 1),
-    ("extend", "extend", False, _WRITES, None),
-    ("pop", "pop", False, _WRITES, None),
-    ("remove", "remove", False, _WRITES, None),
-    ("clear", "clear", False, _WRITES, None),
-    ("reverse", "reverse", False, _WRITES, None),
-    ("__iadd__", "+=", False, _WRITES, None),
-    ("__imul__", "*=", False, _WRITES, None),
-    *[
-        (name, name.strip("_"), False, _READS, None)
-        for name in ["__len__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__", "__mul__", "__repr__", "copy", "index", "count"]
-    ],
-]
-_TABLES: list[tuple[Any, type, list[tuple[str, str, bool, bool, int | None]]]] = [
-    (ControlledDict, dict, _DICT),
-    (ControlledDefaultDict, defaultdict, _DICT),
-    (ControlledOrderedDict, OrderedDict, [*_DICT, ("move_to_end", "move_to_end", True, _WRITES, None)]),
-    (ControlledSet, set, _SET),
-    (ControlledList, list, [*_LIST, ("sort", "sort", False, _WRITES, None)]),
-    (
-        ControlledDeque,
-        deque,
-        [
-            *_LIST,
-            ("appendleft", "appendleft", False, _WRITES, 0),
-            ("popleft", "popleft", False, _WRITES, None),
-            ("extendleft", "extendleft", False, _WRITES, None),
-            ("rotate", "rotate", False, _WRITES, None),
-        ],
-    ),
-]
-for _class, _type, _methods in _TABLES:
-    for _name, _kind, _keyed, _writing, _stored in _methods:
-        if _writing:
-            setattr(_class, _name, _write(_type, _name, _kind, _keyed, _stored))
-        else:
-            setattr(_class, _name, _read(_type, _name, _kind, _keyed))
+container_operations.install()

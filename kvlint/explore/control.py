@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
+from kvlint.explore.aliases import Originals
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
@@ -18,6 +20,7 @@ from kvlint.explore.watchdog import Stalled
 _ENDS_RUN = (MemoryError, Stalled, UnforeseenUse)
 STARTER = -1
 _MOST_STOPS = 100
+_MOST_UNSTOPPED = 1_000
 _GATHERING = -1
 
 
@@ -74,6 +77,7 @@ class Actor:
         "reads",
         "started",
         "stops",
+        "unstopped",
     )
 
     def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
@@ -98,6 +102,7 @@ class Actor:
         self.died: BaseException | None = None
         self.reads: list[Read] = []
         self.stops = 0
+        self.unstopped = 0
         self.held: list[int] = []
 
     def can_go_on(self) -> bool:
@@ -125,6 +130,8 @@ class Control:
         #: What the program does that no schedule shows, in words: then nothing can be said to hold.
         self.limits: set[str] = set()
         self._problem: BaseException | None = None
+        self.originals = Originals()
+        self._within: Actor | None = None
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
         self._uses: dict[str, Uses] = {}
@@ -154,7 +161,7 @@ class Control:
     def resource(self, label: str) -> Resource:
         """A new resource; those of one label are judged together."""
         uses = self.uses(label)
-        maker = self.current
+        maker = self.current or self._within
         birth = (label, -1 if maker is None else (maker.number, maker.history))
         nth = self._born.get(birth, 0)
         self._born[birth] = nth + 1
@@ -166,6 +173,7 @@ class Control:
         """What exists now exists at the beginning of every run."""
         self._kept = len(self.resources)
         self.identities.keep()
+        self.originals.keep()
 
     def stops(self) -> list[str]:
         """The names of what several actors use, so that operations on it are chosen for."""
@@ -213,6 +221,7 @@ class Control:
         """
         actor = self.current
         if actor is None:
+            self.note_nested(resource, writes)
             return 0
         if self._stopping:
             self._stop_again(actor)
@@ -223,11 +232,17 @@ class Control:
             self._note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
+            actor.unstopped += 1
+            if actor.unstopped > _MOST_UNSTOPPED:
+                # It polls what others may only come to use later.
+                self.always_stop(resource)
+                self.grown = True
             # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
             actor.is_quiet = uses.shared
             return 0
         actor.pending = actor.doing = Operation(resource, kind, key, writes, ready, outcomes)
         actor.paused = True
+        actor.unstopped = 0
         head = actor.head
         if not actor.is_foreign:
             pass
@@ -238,6 +253,29 @@ class Control:
         self._pause(actor)
         actor.pending = None
         return actor.outcome
+
+    @contextmanager
+    def in_operation(self) -> Iterator[None]:
+        """Have what code of keys, items and factories does be a part of the operation of the actor that runs."""
+        self._within, self.current = self.current, None
+        try:
+            yield
+        finally:
+            self.current, self._within = self._within, None
+
+    def note_nested(self, resource: Resource, writes: bool) -> None:
+        """Note that ``resource`` is used; in the middle of an operation on another, no schedule comes between."""
+        actor = self._within
+        if actor is None or self._stopping or (actor.doing is not None and actor.doing.resource is resource):
+            return
+        self._note(resource.uses, actor, writes)
+        if resource.uses.shared:
+            self.limits.add(f"{resource.uses.label} is used in the middle of an operation on something else")
+
+    def note_read(self, read: Callable[..., Any], arguments: tuple[Any, ...], seen: Any) -> None:
+        """Note what the actor that runs has observed, and how to look again without a stop."""
+        if self.current is not None:
+            self.current.reads.append((read, arguments, seen))
 
     def after(self, observed: Any) -> None:
         """Put what came of the operation into the history of the actor that did it.
@@ -313,7 +351,8 @@ class Control:
 
     def moment(self) -> Hashable:
         """The history of the actor that runs, to name what it makes."""
-        return None if self.current is None else self.current.history
+        actor = self.current or self._within
+        return None if actor is None else actor.history
 
     def forget(self, key: Hashable) -> None:
         """What the actor that runs does from here on depends on ``key`` alone; None: it is where it began.
@@ -409,6 +448,7 @@ class Control:
         del self.resources[self._kept :]
         self._born = {}
         self.identities.begin()
+        self.originals.begin()
         self.events = []
         if self.grown:
             # Actors now come to other first operations, and are back where they began at those.
@@ -498,6 +538,10 @@ class Control:
             self.grown = True
 
     def _end(self) -> None:
+        self.limits.update(
+            f"a container that {changed.resource.uses.label} holds is changed by another name of it"
+            for changed in self.originals.changed()
+        )
         self._stopping = True
         for actor in self.actors:
             if not actor.finished:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Hashable
 from copy import copy
-from typing import Any
+from typing import Any, NoReturn
 
+from kvlint.explore.containers import NESTED, adopt
 from kvlint.explore.control import Control
 from kvlint.explore.identities import PLAIN, Identified
 from kvlint.explore.operations import WHOLE, Resource
@@ -48,6 +49,15 @@ class _Primitive(Identified):
         current = self.control.current
         return _FREE - 1 if current is None else current.number
 
+    def _fails(self, problem: Exception) -> NoReturn:
+        """End the operation with an exception."""
+        self.control.after(problem)
+        raise problem
+
+    def _nobody_comes(self) -> NoReturn:
+        """Refuse to wait outside of a run, or at its end."""
+        raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
+
 
 class Lock(_Primitive):
     """``threading.Lock``; releasing one that is free is an error, as in the original."""
@@ -65,6 +75,10 @@ class Lock(_Primitive):
         return (self.holder, self.depth)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not blocking and timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        if timeout < 0 and timeout != -1:
+            raise ValueError("timeout value must be a non-negative number")
         asker = self._actor()
 
         def ready() -> bool:
@@ -79,28 +93,33 @@ class Lock(_Primitive):
             if self.depth == 1:
                 self.control.holds(self.identity)
             self.renewed()
-        elif waits and self.control.current is None:
-            raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
+        elif waits:
+            self._nobody_comes()
+        else:
+            self.control.note_read(ready, (), False)
         self.control.after(taken)
         return taken
 
     def release(self) -> None:
         self.control.before(self.resource, "release", WHOLE, True)
         if self.holder == _FREE or (self.reentrant and self.holder != self._actor()):
-            problem = RuntimeError("cannot release un-acquired lock" if self.reentrant else "release unlocked lock")
-            self.control.after(problem)
-            raise problem
+            self._fails(RuntimeError("cannot release un-acquired lock" if self.reentrant else "release unlocked lock"))
         self.depth -= 1
         if not self.depth:
-            self.control.holds_no_more(self.identity, self.holder)
-            self.holder = _FREE
+            self._free()
         self.renewed()
         self.control.after(None)
 
+    def _free(self) -> None:
+        self.control.holds_no_more(self.identity, self.holder)
+        self.holder, self.depth = _FREE, 0
+
     def locked(self) -> bool:
         self.control.before(self.resource, "locked", WHOLE, False)
-        self.control.after(self.holder != _FREE)
-        return self.holder != _FREE
+        held = self.holder != _FREE
+        self.control.note_read(lambda: self.holder != _FREE, (), held)
+        self.control.after(held)
+        return held
 
     def __enter__(self) -> bool:
         return self.acquire()
@@ -137,28 +156,40 @@ class Condition(_Primitive):
     def __exit__(self, *problem: object) -> None:
         self._lock.release()
 
+    def _is_owned(self) -> bool:
+        # Of a plain lock the original knows only whether somebody has it.
+        holder = self._lock.holder
+        return holder == self._actor() if self._lock.reentrant else holder != _FREE
+
     def wait(self, timeout: float | None = None) -> bool:
+        control, lock = self.control, self._lock
         actor = self._actor()
+        control.before(lock.resource, "release", WHOLE, True)
+        if not self._is_owned():
+            lock._fails(RuntimeError("cannot wait on un-acquired lock"))
+        # Whoever has got the lock finds this actor among those that wait.
         self._waiting.append(actor)
         self.renewed()
-        depth = self._lock.depth
-        self._lock.depth = 1
-        self._lock.release()
+        depth = lock.depth
+        lock._free()
+        lock.renewed()
+        control.after(None)
 
         def ready() -> bool:
             return timeout is not None or actor in self._notified
 
-        self.control.before(self.resource, "wait", WHOLE, True, ready)
+        control.before(self.resource, "wait", WHOLE, True, ready)
         told = actor in self._notified
         if not ready():
-            raise RuntimeError(f"{self.resource.uses.label} would wait for ever")
+            self._nobody_comes()
         self._notified.discard(actor)
         if actor in self._waiting:
             self._waiting.remove(actor)
         self.renewed()
-        self.control.after(told)
-        self._lock.acquire()
-        self._lock.depth = depth
+        control.after(told)
+        lock.acquire()
+        lock.depth = depth
+        lock.renewed()
         return told
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
@@ -171,17 +202,19 @@ class Condition(_Primitive):
         return result
 
     def notify(self, n: int = 1) -> None:
-        self.control.before(self.resource, "notify", WHOLE, True)
-        if self._lock.holder == _FREE:
-            raise RuntimeError("cannot notify on un-acquired lock")
-        for actor in self._waiting[:n]:
-            self._notified.add(actor)
-            self._waiting.remove(actor)
-        self.renewed()
-        self.control.after(None)
+        self._notify(n)
 
     def notify_all(self) -> None:
-        self.notify(len(self._waiting))
+        self._notify(None)
+
+    def _notify(self, most: int | None) -> None:
+        self.control.before(self.resource, "notify", WHOLE, True)
+        if not self._is_owned():
+            self._fails(RuntimeError("cannot notify on un-acquired lock"))
+        self._notified.update(self._waiting[:most])
+        del self._waiting[:most]
+        self.renewed()
+        self.control.after(None)
 
     notifyAll = notify_all
 
@@ -191,7 +224,11 @@ class Semaphore(_Primitive):
 
     parts = ("_value",)
 
+    _most: int | None = None
+
     def __init__(self, control: Control, label: str, value: int = 1) -> None:
+        if value < 0:
+            raise ValueError("semaphore initial value must be >= 0")
         self._value = value
         super().__init__(control, label)
 
@@ -199,17 +236,27 @@ class Semaphore(_Primitive):
         return self._value
 
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        if not blocking and timeout is not None:
+            raise ValueError("can't specify timeout for non-blocking acquire")
         waits = blocking and timeout is None
         self.control.before(self.resource, "acquire", WHOLE, True, (lambda: self._value > 0) if waits else None)
         taken = self._value > 0
         if taken:
             self._value -= 1
             self.renewed()
+        elif waits:
+            self._nobody_comes()
+        else:
+            self.control.note_read(lambda: self._value > 0, (), False)
         self.control.after(taken)
         return taken
 
     def release(self, n: int = 1) -> None:
+        if n < 1:
+            raise ValueError("n must be one or more")
         self.control.before(self.resource, "release", WHOLE, True)
+        if self._most is not None and self._value + n > self._most:
+            self._fails(ValueError("Semaphore released too many times"))
         self._value += n
         self.renewed()
         self.control.after(None)
@@ -219,6 +266,14 @@ class Semaphore(_Primitive):
 
     def __exit__(self, *problem: object) -> None:
         self.release()
+
+
+class BoundedSemaphore(Semaphore):
+    """``threading.BoundedSemaphore``."""
+
+    def __init__(self, control: Control, label: str, value: int = 1) -> None:
+        super().__init__(control, label, value)
+        self._most = value
 
 
 class Event(_Primitive):
@@ -235,9 +290,7 @@ class Event(_Primitive):
 
     def is_set(self) -> bool:
         self.control.before(self.resource, "is_set", WHOLE, False)
-        actor = self.control.current
-        if actor is not None:
-            actor.reads.append((self.content, (), self._set))
+        self.control.note_read(self.content, (), self._set)
         self.control.after(self._set)
         return self._set
 
@@ -258,35 +311,43 @@ class Event(_Primitive):
     def wait(self, timeout: float | None = None) -> bool:
         waits = timeout is None
         self.control.before(self.resource, "wait", WHOLE, False, (lambda: self._set) if waits else None)
+        if waits and not self._set:
+            self._nobody_comes()
+        self.control.note_read(self.content, (), self._set)
         self.control.after(self._set)
         return self._set
 
 
-class Queue(_Primitive):
-    """``queue.Queue`` and ``queue.SimpleQueue``: putting and getting are one operation each."""
+class SimpleQueue(_Primitive):
+    """``queue.SimpleQueue``: putting and getting are one operation each; a plain container put in is adopted."""
 
-    parts = ("_items",)
+    parts = ("_items", "_unfinished")
 
-    def __init__(self, control: Control, label: str, maxsize: int = 0) -> None:
-        self.maxsize = maxsize
+    def __init__(self, control: Control, label: str) -> None:
+        self.maxsize = 0
+        self._unfinished = 0
         self._items: list[Any] = []
         super().__init__(control, label)
 
     def content(self) -> Hashable:
         frozen, moment = self.control.identities.frozen, self.control.moment()
-        return tuple([frozen(item, moment) for item in self._items])
+        return (self._unfinished, *[frozen(item, moment) for item in self._items])
 
     def _is_full(self) -> bool:
         return 0 < self.maxsize <= len(self._items)
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        waits = block and timeout is None and self.maxsize > 0
-        ready = (lambda: not self._is_full()) if waits else None
-        self.control.before(self.resource, "put", WHOLE, True, ready)
+        waits = _waits(block, timeout) and self.maxsize > 0
+        if self.control.current is not None:
+            item = adopt(self.control, item, self.resource.uses.label + NESTED)
+        self.control.before(self.resource, "put", WHOLE, True, (lambda: not self._is_full()) if waits else None)
         if self._is_full():
-            self.control.after("full")
-            raise queue.Full
+            if waits:
+                self._nobody_comes()
+            self.control.note_read(self._is_full, (), True)
+            self._fails(queue.Full())
         self._items.append(item)
+        self._unfinished += 1
         self.renewed()
         self.control.after(item)
 
@@ -294,11 +355,13 @@ class Queue(_Primitive):
         self.put(item, block=False)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        waits = block and timeout is None
+        waits = _waits(block, timeout)
         self.control.before(self.resource, "take", WHOLE, True, (lambda: bool(self._items)) if waits else None)
         if not self._items:
-            self.control.after("empty")
-            raise queue.Empty
+            if waits:
+                self._nobody_comes()
+            self.control.note_read(self._items.__len__, (), 0)
+            self._fails(queue.Empty())
         item = self._take()
         self.renewed()
         self.control.after(item)
@@ -312,17 +375,38 @@ class Queue(_Primitive):
 
     def qsize(self) -> int:
         self.control.before(self.resource, "len", WHOLE, False)
-        self.control.after(len(self._items))
-        return len(self._items)
+        size = len(self._items)
+        self.control.note_read(self._items.__len__, (), size)
+        self.control.after(size)
+        return size
 
     def empty(self) -> bool:
         return self.qsize() == 0
+
+
+class Queue(SimpleQueue):
+    """``queue.Queue``."""
+
+    def __init__(self, control: Control, label: str, maxsize: int = 0) -> None:
+        super().__init__(control, label)
+        self.maxsize = maxsize
 
     def full(self) -> bool:
         return 0 < self.maxsize <= self.qsize()
 
     def task_done(self) -> None:
-        return
+        self.control.before(self.resource, "task_done", WHOLE, True)
+        if self._unfinished <= 0:
+            self._fails(ValueError("task_done() called too many times"))
+        self._unfinished -= 1
+        self.renewed()
+        self.control.after(None)
+
+    def join(self) -> None:
+        self.control.before(self.resource, "join", WHOLE, False, lambda: self._unfinished == 0)
+        if self._unfinished:
+            self._nobody_comes()
+        self.control.after(None)
 
 
 class LifoQueue(Queue):
@@ -336,9 +420,15 @@ class PriorityQueue(Queue):
     """``queue.PriorityQueue``."""
 
     def _take(self) -> Any:
-        smallest = min(self._items)
-        self._items.remove(smallest)
-        return smallest
+        with self.control.in_operation():
+            smallest = min(range(len(self._items)), key=self._items.__getitem__)
+        return self._items.pop(smallest)
+
+
+def _waits(block: bool, timeout: float | None) -> bool:
+    if block and timeout is not None and timeout < 0:
+        raise ValueError("'timeout' must be a non-negative number")
+    return block and timeout is None
 
 
 class Waiting(_Primitive):
@@ -347,6 +437,8 @@ class Waiting(_Primitive):
     def __init__(self, control: Control, label: str) -> None:
         super().__init__(control, label)
         self.resource.uses.waits_for_anything = True
+        # Whether it waits depends on what others did up to then: going on at once is a step like any other.
+        control.always_stop(self.resource)
 
     def content(self) -> Hashable:
         return None
@@ -364,7 +456,6 @@ class Waiting(_Primitive):
         self.control.before(self.resource, "await change", WHOLE, False, ready)
         actor.reads = []
         self.control.after(None)
-
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -69,6 +69,9 @@ class Program:
         self._waiting = Waiting(control, "scheduler step")
         self._inbox = control.resource("messages")
         self._inbox.uses.waits_for_anything = True
+        if any(message.life for order in scenario.orders for message in order):
+            # Whether it has come depends on what others did: receiving it is a step of its own.
+            control.always_stop(self._inbox)
         self._transfer = control.resource("transfer")
         control.always_stop(self._transfer)
         self.properties = Properties(self, self._adopted.tables)

@@ -62,7 +62,7 @@ def _threading(control: Control) -> ModuleType:
         ("Condition", primitives.Condition),
         ("Event", primitives.Event),
         ("Semaphore", primitives.Semaphore),
-        ("BoundedSemaphore", primitives.Semaphore),
+        ("BoundedSemaphore", primitives.BoundedSemaphore),
     ):
         setattr(module, name, _maker(control, primitive, name.lower()))
     for name in ("get_ident", "current_thread", "main_thread", "get_native_id", "local"):
@@ -74,7 +74,7 @@ def _queue(control: Control) -> ModuleType:
     module = ModuleType("queue")
     for name, primitive in (
         ("Queue", primitives.Queue),
-        ("SimpleQueue", primitives.Queue),
+        ("SimpleQueue", primitives.SimpleQueue),
         ("LifoQueue", primitives.LifoQueue),
         ("PriorityQueue", primitives.PriorityQueue),
     ):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Choice, Violation
+
+
+class TooMany(BaseException):
+    """There are more schedules than anybody wants to run."""
 
 
 @dataclass
@@ -80,7 +84,8 @@ class EverySchedule:
 
     def _note(self, final: tuple[Violation, ...]) -> None:
         self.schedules += 1
-        assert self.schedules <= self.most_schedules
+        if self.schedules > self.most_schedules:
+            raise TooMany
         broken: set[str] = set()
         preemptions = 0
         for found, price in [
@@ -94,6 +99,3 @@ class EverySchedule:
                 broken.add(violation.property)
                 self.fewest[violation.property] = min(self.fewest.get(violation.property, 99), preemptions)
         self.by_property.update(broken)
-
-
-Snapshot = Hashable

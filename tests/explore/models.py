@@ -9,10 +9,11 @@ from typing import Any
 
 from kvlint.explore import primitives
 from kvlint.explore.adoption import Adopted
+from kvlint.explore.containers import Controlled
 from kvlint.explore.control import Actor, Control, Strategy
-from kvlint.explore.operations import Choice, Violation
-from kvlint.explore.search.limits import Limits
+from kvlint.explore.operations import Choice, Resource, Violation
 from kvlint.explore.search.partial_order import PartialOrder
+from kvlint.explore.search.limits import Limits
 from kvlint.explore.search.state_graph import StateGraph
 from kvlint.explore.switching import Greenlets, Switching
 
@@ -76,19 +77,19 @@ class Model:
 
 def plain(value: Any) -> Hashable:
     """What ``value`` holds, comparable between programs."""
+    if issubclass(type(value), Controlled):
+        value = value.plain()
     if isinstance(value, dict):
-        return tuple((key, plain(held)) for key, held in dict.items(value) if key != "control")
+        return tuple((key, plain(held)) for key, held in value.items() if key != "control")
     if isinstance(value, set):
-        return frozenset(set.__iter__(value))
+        return frozenset(value)
     if isinstance(value, list | deque):
-        return tuple(map(plain, type(value).__mro__[2].__iter__(value))) if False else tuple(map(plain, _items(value)))
+        return tuple(map(plain, value))
     if isinstance(value, primitives._Primitive):
         return value.content()
+    if isinstance(value, Resource):
+        return value.uses.label
     return value if isinstance(value, Hashable) else repr(value)
-
-
-def _items(value: Any) -> list[Any]:
-    return list((list if isinstance(value, list) else deque).__iter__(value))
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,25 @@ class Found:
     by_property: tuple[tuple[str, int], ...]
 
 
+class Cut(Exception):
+    """A search did not come to its end."""
+
+
 Make = Callable[[], Model]
 LIMITS = Limits(seconds=120.0)
 
 
 def cached(make: Make) -> tuple[StateGraph, Found]:
-    model = make()
+    """The search over states."""
+    return searched(make())
+
+
+def searched(model: Model) -> tuple[StateGraph, Found]:
+    """The search over states, of a model that is used afterwards."""
     graph = StateGraph(model.run, model.final, LIMITS)
     graph.search()
-    assert graph.complete, graph.reason
+    if not graph.complete:
+        raise Cut(graph.reason)
     violations = graph.violations()
     counts = {violation.property: graph.schedules(violation.property) for violation in violations}
     return graph, Found(frozenset(violations), frozenset(model.ends), graph.schedules(), tuple(sorted(counts.items())))
@@ -138,8 +149,9 @@ def reduced(make: Make) -> tuple[PartialOrder, frozenset[Violation], frozenset[H
 class Again:
     """The strategy that makes given choices."""
 
-    def __init__(self, script: list[Choice]) -> None:
+    def __init__(self, script: list[Choice], final: Callable[[Control], list[Violation]]) -> None:
         self._left = list(script)
+        self._final = final
         self.script: list[Choice] = []
         self.histories: list[int] = []
         self.violations: list[Violation] = []
@@ -149,6 +161,7 @@ class Again:
         self.violations += control.events
         choices, _ = control.choices()
         if not self._left:
+            self.violations += [] if choices else self._final(control)
             return None
         choice = self._left.pop(0)
         assert choice in choices
