@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import itertools
+from enum import Enum
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -23,7 +24,25 @@ _LAZY: tuple[Any, ...] = (
     *(made for made in vars(itertools).values() if isinstance(made, type)),
 )
 _LAZY_NAMES = frozenset({made.__name__ for made in _LAZY} | {"from_iterable"})
-_UNKNOWN = ""
+
+
+class _Scope(Enum):
+    LOCAL = "local"
+    GLOBAL = "global"
+    ATTRIBUTE = "attribute"
+    NONE = "none"
+
+
+_SCOPES = {
+    "LOAD_FAST": _Scope.LOCAL,
+    "LOAD_FAST_BORROW": _Scope.LOCAL,
+    "LOAD_FAST_CHECK": _Scope.LOCAL,
+    "LOAD_DEREF": _Scope.LOCAL,
+    "LOAD_NAME": _Scope.LOCAL,
+    "LOAD_GLOBAL": _Scope.GLOBAL,
+    "LOAD_METHOD": _Scope.ATTRIBUTE,
+    "LOAD_ATTR": _Scope.ATTRIBUTE,
+}
 
 
 def is_loop(frame: FrameType) -> bool:
@@ -33,40 +52,44 @@ def is_loop(frame: FrameType) -> bool:
 
 def goes_through_later(frame: FrameType) -> bool:
     """Whether ``frame`` calls something that goes through a container item by item, as far as can be told."""
-    operation, callee, is_global = _operation(frame.f_code, frame.f_lasti)
+    operation, callee, scope = _operation(frame.f_code, frame.f_lasti)
     if operation not in _CALLS:
-        # ``[*table]``, ``f(**table)``, ``first, second = table``.
-        return operation == "CALL_FUNCTION_EX" and callee == _UNKNOWN
-    if is_global:
+        # Not so ``[*table]``, ``f(**table)``, ``first, second = table``; a call with ``*`` may be of anything.
+        return operation == "CALL_FUNCTION_EX"
+    if scope is _Scope.ATTRIBUTE:
+        return callee in _LAZY_NAMES
+    if scope is _Scope.NONE:
+        return True
+    called = frame.f_locals.get(callee) if scope is _Scope.LOCAL else None
+    if called is None:
         called = frame.f_globals.get(callee, getattr(builtins, callee, None))
-        return any(called is lazy for lazy in _LAZY)
-    return callee == _UNKNOWN or callee in _LAZY_NAMES
+    return any(called is lazy for lazy in _LAZY)
 
 
 def calls_method(frame: FrameType, name: str) -> bool:
     """Whether ``frame`` itself calls a method of that name, and no C function does it."""
-    operation, callee, is_global = _operation(frame.f_code, frame.f_lasti)
-    return operation in _CALLS and not is_global and callee in (name, _UNKNOWN)
+    operation, callee, scope = _operation(frame.f_code, frame.f_lasti)
+    if operation not in _CALLS:
+        return False
+    if scope is _Scope.LOCAL:
+        # A method may have been given a name of its own before.
+        return bool(getattr(frame.f_locals.get(callee), "__name__", name) == name)
+    return scope is _Scope.NONE or (scope is _Scope.ATTRIBUTE and callee == name)
 
 
 @lru_cache(maxsize=1024)
-def _operation(code: CodeType, at: int) -> tuple[str, str, bool]:
-    """The name of the instruction at offset ``at``; what it calls, if that is known; whether that is a global."""
+def _operation(code: CodeType, at: int) -> tuple[str, str, _Scope]:
+    """The name of the instruction at offset ``at``; what it calls, and where that name is looked up."""
     instructions = [
         each
         for each in dis.get_instructions(code)
         if each.offset <= at and each.opname not in ("CACHE", "EXTENDED_ARG")
     ]
     last = instructions.pop()
-    if last.opname not in _CALLS:
-        return last.opname, _UNKNOWN, False
-    loaded = _callee(instructions, last)
+    loaded = _callee(instructions, last) if last.opname in _CALLS else None
     if loaded is None:
-        return last.opname, _UNKNOWN, False
-    is_global = loaded.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    if is_global or loaded.opname in ("LOAD_METHOD", "LOAD_ATTR"):
-        return last.opname, str(loaded.argval), is_global
-    return last.opname, _UNKNOWN, False
+        return last.opname, "", _Scope.NONE
+    return last.opname, str(loaded.argval), _SCOPES.get(loaded.opname, _Scope.NONE)
 
 
 def _callee(instructions: list[dis.Instruction], call: dis.Instruction) -> dis.Instruction | None:

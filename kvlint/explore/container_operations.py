@@ -67,8 +67,8 @@ _COMPARISONS = "__eq__ __ne__ __lt__ __le__ __gt__ __ge__"
 #: By class: methods that read, that make something new of all that is held, and that change it.
 _Table = tuple[list[_Method], str, list[_Method]]
 _DICT: _Table = (
-    [*_methods("__contains__ __getitem__ get", is_keyed=True), *_methods("__eq__ __ne__ __repr__")],
-    "copy __copy__ __or__ __ror__",
+    [*_methods("__contains__ __getitem__ get", is_keyed=True), *_methods("__eq__ __ne__")],
+    "__repr__ copy __copy__ __or__ __ror__",
     [
         *_methods("__setitem__ setdefault", is_keyed=True, stored=1),
         *_methods("__delitem__ pop", is_keyed=True),
@@ -82,8 +82,8 @@ _DEFAULTDICT: _Table = (
 )
 _ORDERED_DICT: _Table = (_DICT[0], _DICT[1], [*_DICT[2], *_methods("move_to_end", is_keyed=True)])
 _SET: _Table = (
-    [*_methods("__contains__", is_keyed=True), *_methods(f"{_COMPARISONS} __repr__ issubset issuperset isdisjoint")],
-    "copy __copy__ __or__ __ror__ __and__ __rand__ __sub__ __rsub__ __xor__ __rxor__ "
+    [*_methods("__contains__", is_keyed=True), *_methods(f"{_COMPARISONS} issubset issuperset isdisjoint")],
+    "__repr__ copy __copy__ __or__ __ror__ __and__ __rand__ __sub__ __rsub__ __xor__ __rxor__ "
     "union intersection difference symmetric_difference",
     [
         *_methods("add discard remove", is_keyed=True),
@@ -92,8 +92,8 @@ _SET: _Table = (
     ],
 )
 _LIST: _Table = (
-    _methods(f"{_COMPARISONS} __repr__ __getitem__ __contains__ index count"),
-    "copy __copy__ __add__ __radd__ __mul__ __rmul__",
+    _methods(f"{_COMPARISONS} __getitem__ __contains__ index count"),
+    "__repr__ copy __copy__ __add__ __radd__ __mul__ __rmul__",
     [
         *_methods("__setitem__ insert", stored=1),
         *_methods("append", stored=0),
@@ -126,6 +126,7 @@ def install() -> None:
             _set(made, method.name, _write(getattr(kind, method.name), method))
         made.__len__ = _length(kind)  # type: ignore[attr-defined]
         if issubclass(kind, dict):
+            made.fromkeys = kind.fromkeys  # type: ignore[attr-defined]
             made.keys = _keys  # type: ignore[attr-defined]
             made.__getitem__ = _within_snapshot(made.__getitem__)  # type: ignore[attr-defined]
 
@@ -137,8 +138,6 @@ def _set(made: type, name: str, method: Any) -> None:
 
 def _maker(name: str) -> Callable[..., Any]:
     """A method that makes something new: of a plain copy, since the built-in one would make another controlled one."""
-    if name in ("copy", "__copy__"):
-        return lambda self: self.plain()
     reflected = {
         "__ror__": operator.or_,
         "__rand__": operator.and_,
@@ -152,13 +151,13 @@ def _maker(name: str) -> Callable[..., Any]:
         others = [_plain_argument(each) for each in arguments]
         if reflected is not None:
             return reflected(others[0], plain)
-        return getattr(plain, name)(*others)
+        return getattr(plain, "copy" if name == "__copy__" else name)(*others)
 
     return make
 
 
 def _plain_argument(value: Any) -> Any:
-    if not isinstance(value, Controlled) and type(value) is not ControlledSet:
+    if not issubclass(type(value), Controlled):
         return value
     value.control.note_nested(value.resource, writes=False)
     return value.plain()
@@ -172,7 +171,7 @@ def _read(method: Any, told: _Method) -> Any:
         control: Control = self.control
         if control.current is None:
             control.note_nested(self.resource, writes=False)
-            return method(_itself(self, method), *map(_unwrapped, arguments))
+            return method(_itself(self, method), *_told(told, arguments))
         key = arguments[0] if is_keyed and arguments else WHOLE
         control.before(self.resource, kind, key, False)
         itself = _itself(self, method)
@@ -182,7 +181,7 @@ def _read(method: Any, told: _Method) -> Any:
                 result = method(itself, *arguments)
             else:
                 with control.in_operation():
-                    result = method(itself, *map(_unwrapped, arguments))
+                    result = method(itself, *_told(told, arguments))
         except Exception as problem:
             entry = self.entry(key)
             control.note_read(self.entry, (key,), entry)
@@ -207,8 +206,16 @@ def _itself(owner: Any, method: Any) -> Any:
     return owner if hasattr(method, "__code__") else owner.itself()
 
 
-def _unwrapped(value: Any) -> Any:
-    return _plain_argument(value) if type(value) is ControlledSet else value
+def _told(told: _Method, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a method: other containers that it reads, as it can read them; not those that it stores."""
+    if told.is_keyed or told.stored is not None:
+        return arguments
+    return tuple([_readable(each) if issubclass(type(each), Controlled) else each for each in arguments])
+
+
+def _readable(other: Any) -> Any:
+    other.control.note_nested(other.resource, writes=False)
+    return other.itself()
 
 
 def _write(method: Any, told: _Method) -> Any:
@@ -224,7 +231,7 @@ def _write(method: Any, told: _Method) -> Any:
         control: Control = self.control
         if control.current is None:
             control.note_nested(self.resource, writes=True)
-            result = method(self.itself(), *map(_unwrapped, arguments), **named)
+            result = method(self.itself(), *_told(told, arguments), **named)
             self._adopt_items()
             self.renewed()
             return self if is_in_place and result is not NotImplemented else result
@@ -236,10 +243,10 @@ def _write(method: Any, told: _Method) -> Any:
         earlier = None if self.watch is None else dict(self.held())
         try:
             if is_simple and type(key) in PLAIN:
-                result = method(self.itself(), *arguments)
+                result = method(self.itself(), *arguments, **named)
             else:
                 with control.in_operation():
-                    result = method(self.itself(), *map(_unwrapped, arguments), **named)
+                    result = method(self.itself(), *_told(told, arguments), **named)
         except Exception as problem:
             if not is_keyed:
                 # It may have done a part.

@@ -22,6 +22,7 @@ layout, as extension modules may, is not seen.
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
@@ -117,7 +118,7 @@ class Controlled(Identified):
         return iterate(self, self._reversed, "reversed")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.copy().__reduce_ex__(protocol)  # type: ignore[attr-defined]
+        return (copy.copy, (self.copy(),))  # type: ignore[attr-defined]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -239,6 +240,8 @@ class ControlledSet(Controlled):
 
     __hash__ = None  # type: ignore[assignment]
     _type = set
+
+    __reversed__ = None  # type: ignore[assignment]
 
     def __init__(self, items: set[Any]) -> None:
         self._items = items

@@ -91,6 +91,7 @@ class _Position:
         self.items = items
         self._resource: Resource | None = None
         self.seen = 0
+        self._actor = owner.control.current.number
         self._trail = owner.control.content_of(owner)
         # A loop over a list is at an index, whatever happens to the list.
         self._is_watching = not isinstance(owner, list)
@@ -105,13 +106,13 @@ class _Position:
 
     def content(self) -> Hashable:
         """What the container has held since the loop began, and when."""
-        return self._trail
+        return (self._actor, self._trail)
 
     def moved(self) -> None:
         """The container has changed."""
         control: Control = self._owner.control
         if self._resource is None:
-            self._resource = control.resource(f"{self._owner.resource.uses.label} loop")
+            self._resource = control.resource(f"{self._owner.resource.uses.label} loop of {self._actor}")
             control.always_stop(self._resource)
         self._trail = control.identities.number((self._trail, self.seen, control.content_of(self._owner)))
         control.changed(self)
