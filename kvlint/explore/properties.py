@@ -43,6 +43,10 @@ class Properties:
         """A new run."""
         self._removed: set[Hashable] = set()
 
+    def statuses(self) -> dict[str, str]:
+        """The status of every room, in words."""
+        return {repr(room): self.status_name(status) for room, status in dict.items(self.status_table)}
+
     def noted(self) -> Hashable:
         """What later judgements of this run depend on."""
         return frozenset(self._removed)

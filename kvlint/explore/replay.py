@@ -89,6 +89,7 @@ class _Recorder:
         self.preemptions = 0
         self.waiting: dict[str, str] = {}
         self.possible = True
+        self.statuses: dict[str, str] = {}
         self._preempts = False
         self._noted = 0
 
@@ -96,6 +97,8 @@ class _Recorder:
         """The next of the choices."""
         self._note(control.events)
         position = len(self.script)
+        if not position:
+            self.statuses = self._program.properties.statuses()
         choices, _ = control.choices()
         if position == len(self._choices):
             self._end(control, at_end=not choices)
@@ -205,6 +208,8 @@ def _shown(program: Program, seen: _Recorder, name: str, detail: str, text: str)
         steps=tuple(seen.steps),
         waiting=seen.waiting,
         token=text,
+        status_table=program.status_label,
+        statuses=seen.statuses,
     )
 
 
