@@ -331,7 +331,7 @@ def _show_schedules(tell: _Teller, folder: str, result: ScenarioResult) -> None:
 
     tell()
     tell.heading("That was one schedule.  `kvlint explore` runs all of them; here, on the backend as it was:")
-    for line in scenario_lines(result, WIDTH, tell.colour):
+    for line in scenario_lines(result, WIDTH, tell.colour, timed=False):
         tell(line)
     for judged in result.properties:
         if judged.property == PINNED_ROOM and judged.witness is not None:
@@ -345,7 +345,7 @@ def _fix_the_rest(tell: _Teller, folder: str, targets: tuple[Target, ...], confi
 
     tell()
     tell.heading("With the safe fixes no room is pinned any more, and a preemption of microseconds is left:")
-    for line in scenario_lines(_explored(folder), WIDTH, tell.colour):
+    for line in scenario_lines(_explored(folder), WIDTH, tell.colour, timed=False):
         tell(line)
     tell()
     tell.command(f"kvlint fix --unsafe-fixes {FOLDER}")
@@ -353,5 +353,5 @@ def _fix_the_rest(tell: _Teller, folder: str, targets: tuple[Target, ...], confi
         for title in fixed.change.titles:
             tell(f"fixed {fixed.display}: {title}")
     tell()
-    for line in scenario_lines(_explored(folder), WIDTH, tell.colour):
+    for line in scenario_lines(_explored(folder), WIDTH, tell.colour, timed=False):
         tell(line)

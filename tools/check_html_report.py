@@ -5,10 +5,10 @@ Needs a Chromium and two packages that kvlint itself does not:
     pip install playwright axe-playwright-python
     python tools/check_html_report.py [--screenshots FOLDER] [PAGE.html ...]
 
-Without a page, the report on the demo's backend is made and looked at.  The
-browser is $KVLINT_BROWSER, else the first Chromium on the PATH, else the one that
-`playwright install chromium` fetched.  The exit status is 0 if all is well, 1 if
-something is not, 2 if there is no browser to look with.
+Without a page, the report on the demo's backend and the exploration of it are made
+and looked at.  The browser is $KVLINT_BROWSER, else the first Chromium on the PATH,
+else the one that `playwright install chromium` fetched.  The exit status is 0 if all
+is well, 1 if something is not, 2 if there is no browser to look with.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 
 import kvlint
 from kvlint.cli import cli
+from kvlint.explore.embedded import explore_embedded
+from kvlint.explore.report.html import render_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"no browser: {error}", file=sys.stderr)
             return 2
         print(f"Chromium {browser.version}")
-        for path in options.pages or [_demo(Path(folder))]:
+        for path in options.pages or [_demo(Path(folder)), _exploration(Path(folder))]:
             found = list(_look(browser, path.resolve(), options.screenshots, options.rules))
             print(f"{path}: {len(found)} problems")
             problems += found
@@ -82,6 +84,14 @@ def _demo(folder: Path) -> Path:
         ["check", "--isolated", "--quiet", "--output-format", "html", "--output", str(page), str(backend)],
         standalone_mode=False,
     )
+    return page
+
+
+def _exploration(folder: Path) -> Path:
+    """The page of what an exploration of the demo's backend finds."""
+    page = folder / "exploration.html"
+    found = explore_embedded(Path(kvlint.__file__).with_name("demo_backend"))
+    page.write_text(render_html(found), encoding="utf-8")
     return page
 
 
@@ -108,6 +118,7 @@ def _use(context: BrowserContext, path: Path, pictures: Path | None, label: str,
         pictures.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=pictures / f"{label}.png", full_page=page.evaluate("document.body.scrollHeight") < 15_000)
     yield from _overflow(page)
+    yield from _diagrams(page)
     yield from _accessibility(page, list_rules)
     yield from _filter(page)
     yield from _keyboard(page)
@@ -119,6 +130,15 @@ def _use(context: BrowserContext, path: Path, pictures: Path | None, label: str,
 def _overflow(page: Page) -> Iterator[str]:
     if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
         yield "the page scrolls sideways"
+
+
+def _diagrams(page: Page) -> Iterator[str]:
+    """Of the two diagrams of a schedule, the one that fits is shown, and it is not cut off."""
+    if page.locator("figure").count() != page.locator(".swimlane:visible").count():
+        yield "not every schedule has one diagram"
+    wider = "[...document.querySelectorAll('.swimlane svg')].some((e) => e.clientWidth > e.parentElement.clientWidth)"
+    if page.evaluate(wider):
+        yield "a diagram is wider than its place"
 
 
 def _accessibility(page: Page, list_rules: bool) -> Iterator[str]:
@@ -194,6 +214,8 @@ def _without_script(context: BrowserContext, path: Path) -> Iterator[str]:
     page.goto(path.as_uri())
     if page.locator("#filter:visible").count():
         yield "a filter that cannot work is shown"
+    if page.locator(".copy:visible").count():
+        yield "a button that cannot work is shown"
     articles = page.locator(".finding")
     if articles.count() and not articles.first.locator(".message").is_visible():
         yield "findings cannot be read"

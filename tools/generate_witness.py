@@ -1,4 +1,7 @@
-"""Draws docs/images/witness.svg, a schedule that pins a room of the demo's backend; with --check, tells whether it is up to date."""
+"""Draws docs/images/witness.svg, a schedule that pins a room of the demo's backend.
+
+With --check, tells whether it is up to date.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,25 @@ def test_the_same_schedule_hangs_before_and_fails_after() -> None:
     story = told()
     assert re.search(r"\n  the first chunk is written +Transferring +Failed\n", story)
     assert "The client got   nothing, ever: the scheduler goes on polling Transferring\n" in story
-    assert story.endswith("and now gets     an error: room 7: aborted by the decode side\n")
+    assert "and now gets     an error: room 7: aborted by the decode side\n" in story
+
+
+def test_every_schedule_is_run_before_and_after() -> None:
+    before, safe, all_fixes = re.findall(r"^(VIOLATED|HOLDS) +abort: .*\n((?:  .*\n)+)", told(), re.MULTILINE)
+    assert before[0] == safe[0] == "VIOLATED"
+    assert "  pinned-room in 51,021 schedules, first with 1 preemption" in before[1]
+    assert re.search(r"holds: pinned-room", safe[1])
+    assert "overwritten-terminal in" in safe[1]
+    assert all_fixes[0] == "HOLDS"
+    assert "inconclusive" not in all_fixes[1]
+
+
+def test_the_witness_is_the_textbook_one() -> None:
+    steps = re.findall(r"^ +\d+ [»✗ ] (.*)$", told(), re.MULTILINE)
+    assert len(steps) == 19
+    assert "waits for more in chunks" in told()
+    assert re.search(r"^ +12 +· +request_status\[7\] = Failed$", told(), re.MULTILINE)
+    assert re.search(r"^ +18 ✗ request_status\[7\] = Transferring$", told(), re.MULTILINE)
 
 
 def test_a_request_that_nobody_aborts_gets_its_answer() -> None:

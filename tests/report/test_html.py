@@ -16,6 +16,8 @@ import pytest
 from msgspec.structs import replace as with_values
 
 from kvlint.diagnostics import Location, Span
+from kvlint.explore.report.html import render_html
+from kvlint.explore.results import Exploration, Place, PropertyResult, ScenarioResult, Step, Verdict, Witness
 from kvlint.report import render
 from kvlint.report.html import render_models
 from kvlint.report.html_backends import MARKS, MEANINGS
@@ -107,13 +109,32 @@ PAGES = {
 }
 
 
-@pytest.fixture(params=[*PAGES, "inspection", "empty inspection"])
+@pytest.fixture(params=[*PAGES, "inspection", "empty inspection", "exploration", "empty exploration"])
 def any_page(request: pytest.FixtureRequest) -> Page:
     if request.param == "inspection":
         return Page(render_models([MODEL, mentioning()], ["silent <file>.py"]))
+    if request.param.endswith("exploration"):
+        return Page(render_html(exploration(request.param == "exploration")))
     if request.param == "empty inspection":
         return Page(render_models([], []))
     return Page(render(PAGES[request.param](), "html"))
+
+
+def exploration(violated: bool) -> Exploration:
+    """What ``kvlint explore`` found: two scenarios with the same violation, or nothing."""
+    place = Place("base.py", 74, "update_status")
+    steps = (
+        Step("listener", "[]=", "request_status", "7", "Failed", True, place),
+        Step("worker", "[]=", "request_status", "7", "Transferring", True, place, preempts=True, breaks="pinned-room"),
+    )
+    witness = Witness("pinned-room", "room 7: stays", 1, ("worker", "listener"), steps, {"worker": ""}, "kv1-0")
+    broken = PropertyResult("pinned-room", Verdict.VIOLATED, 1, ("stays", "stays too"), witness)
+    scenarios = tuple(
+        ScenarioResult(name, "a room", Verdict.VIOLATED, 2, 3, 4, 0.5, 0.1, "", ("request_status",), (broken,))
+        for name in ("abort", "two-rooms")
+    )
+    names = ("sglang.a", *(f"sglang.{number}" for number in range(8)))
+    return Exploration("tree", "0.5.14", "0" * 64, names, (), True, Verdict.VIOLATED, scenarios if violated else ())
 
 
 def mentioning() -> FileModel:
@@ -188,7 +209,8 @@ def test_characters_that_hide_or_reorder_text_are_spelled(text: str) -> None:
 def test_it_has_a_language_and_a_title(any_page: Page) -> None:
     (html,) = any_page.all("html")
     assert html.attributes["lang"] == "en"
-    (title,) = any_page.all("title")
+    (head,) = any_page.all("head")
+    (title,) = [element for element in head.children if element.tag == "title"]
     assert title.text.startswith("kvlint: ")
 
 

@@ -42,7 +42,9 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
     if row.is_folded:
         text = f"⋮ {counted(len(row.steps), 'step')} more: {row.numbers}"
         title = "; ".join(f"{row.number + nth}: {phrase(step)}" for nth, step in enumerate(row.steps, 1))
-        return StepBox(((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title))
+        return StepBox(
+            ((fitted(text, inner - reserved, _TEXT, SANS), "sans muted", _TEXT),), "box fold", _shortened(title)
+        )
     step = row.step
     weight = " strong" if step.writes else ""
     lines = [(line, f"mono{weight}", _TEXT) for line in _told(step, inner)]
@@ -51,8 +53,8 @@ def step_box(row: Row, width: float, reserved: float = 0) -> StepBox:
     kind = "box write" if step.writes else "box"
     if step.breaks:
         kind = "box broken"
-        for line in wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD):
-            lines.append((line, "sans strong bad", _BREAKS))
+        told = wrapped(f"✗ breaks {step.breaks}", inner - reserved, 2, _BREAKS, BOLD)
+        lines += [(line, "sans strong bad", _BREAKS) for line in told]
     return StepBox(tuple(lines), kind, _shortened(f"{row.number + 1}: {phrase(step)}"))
 
 

@@ -153,7 +153,7 @@ def wrapped(text: str, width: float, most: int, size: float = 12, advance: float
     """``text`` in at most ``most`` lines that are no wider than ``width``."""
     text = one_line(text)
     room = max(2, int(width / (size * advance)))
-    lines = []
+    lines: list[str] = []
     while text and len(lines) < most - 1 and len(text) > room:
         breaks = [found.start() for found in _BREAKS.finditer(text[: room + 1]) if found.start() <= room]
         end = breaks[-1] if breaks and breaks[-1] > room // 3 else room
@@ -173,8 +173,8 @@ def svg(shapes: str, width: float, top: float, bottom: float, attributes: str) -
 def page_style() -> str:
     """The style of diagrams on a page that has the palette; they stand in elements of the class ``swimlane``."""
     return "".join(
-        f".swimlane :is({selector}) {{ {property}: {f'var({value})' if value.startswith('--') else value}; }}\n"
-        for selector, property, value in _RULES
+        f".swimlane :is({selector}) {{ {name}: {f'var({value})' if value.startswith('--') else value}; }}\n"
+        for selector, name, value in _RULES
     )
 
 
@@ -187,8 +187,8 @@ def own_style() -> str:
 def _with_colours(scheme: int, is_all: bool) -> str:
     colours = palette()
     return "".join(
-        f"{selector}{{{property}:{colours[value][scheme] if value in colours else value}}}"
-        for selector, property, value in _RULES
+        f"{selector}{{{name}:{colours[value][scheme] if value in colours else value}}}"
+        for selector, name, value in _RULES
         if is_all or value in colours
     )
 

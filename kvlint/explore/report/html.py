@@ -56,7 +56,9 @@ def _told(exploration: Exploration) -> str:
     unknown = sum(scenario.verdict is Verdict.INCONCLUSIVE for scenario in scenarios)
     told = []
     if broken:
-        told.append(f"Something is violated in {broken} of {counted(number, 'scenario')}; below is a schedule for each.")
+        told.append(
+            f"Something is violated in {broken} of {counted(number, 'scenario')}; below is a schedule for each."
+        )
     if unknown:
-        told.append(f"{counted(unknown, 'search')} of {number} did not come to an end.".replace("searchs", "searches"))
+        told.append(f"Not everything was seen in {unknown} of {counted(number, 'scenario')}.")
     return " ".join(told)

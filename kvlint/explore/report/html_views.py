@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from kvlint.explore.report.phrases import phrase, wait, where
+from kvlint.explore.report.phrases import headline, phrase, wait, where
+from kvlint.explore.report.pointers import replay_command, rules_that_find
 from kvlint.explore.report.room_status import room_changes
 from kvlint.explore.report.swimlane import NARROW, actors_of, comfortable_width, summary, swimlane_parts
 from kvlint.explore.results import Exploration, PropertyResult, ScenarioResult, Step, Verdict, Witness
+from kvlint.properties import BY_GRAVITY
 from kvlint.source.display import counted
 
 #: The sign of each verdict, for those who do not see the colours.
 SIGNS = {Verdict.HOLDS: "✓", Verdict.VIOLATED: "✗", Verdict.INCONCLUSIVE: "?"}
 #: With more actors than these, the wide diagram gets too small on a sheet of A4.
 _MOST_ON_PAPER = 3
+#: Numbers from here on are not written out in the table of verdicts.
+_LONG = 10_000_000
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 #: Characters of a step that are shown; what a table holds may be long.
 _LONGEST = 400
 
@@ -91,8 +95,9 @@ class PropertyView:
     anchor: str
     meaning: str
     verdict: VerdictView
-    detail: str
+    headline: str
     others: tuple[str, ...]
+    rules: tuple[str, ...]
     witness: WitnessView | None
 
 
@@ -116,14 +121,14 @@ def row_views(exploration: Exploration, names: tuple[str, ...]) -> list[RowView]
     """The table of verdicts, with a column for each of ``names``."""
     rows = []
     for number, scenario in enumerate(exploration.scenarios, 1):
-        judged = {judged.property: _verdict(judged, scenario) for judged in scenario.properties}
+        judged = {found.property: found for found in scenario.properties}
         rows.append(
             RowView(
                 scenario.scenario,
                 _anchor(number, scenario),
                 scenario.summary,
-                _scenario_verdict(scenario),
-                tuple(judged.get(name) for name in names),
+                VerdictView(scenario.verdict, _schedules("", scenario.schedules, short=True)),
+                tuple(_short(judged[name]) if name in judged else None for name in names),
             )
         )
     return rows
@@ -146,16 +151,11 @@ def scenario_views(exploration: Exploration, meanings: dict[str, str]) -> Iterat
             shared=scenario.shared,
             violated=tuple(
                 _property(judged, f"{anchor}-{nth}", scenario, exploration, meanings)
-                for nth, judged in enumerate(by_verdict[Verdict.VIOLATED], 1)
+                for nth, judged in enumerate(sorted(by_verdict[Verdict.VIOLATED], key=_gravity), 1)
             ),
             kept=tuple(judged.property for judged in by_verdict[Verdict.HOLDS]),
             open=tuple(judged.property for judged in by_verdict[Verdict.INCONCLUSIVE]),
         )
-
-
-def replay_command(exploration: Exploration, witness: Witness) -> str:
-    """What runs the schedule again."""
-    return shlex.join(["kvlint", "explore", exploration.tree, "--replay", witness.token])
 
 
 def _property(
@@ -168,8 +168,9 @@ def _property(
         anchor=anchor,
         meaning=meanings.get(judged.property, ""),
         verdict=_verdict(judged, scenario),
-        detail=detail,
+        headline=headline(witness) if witness is not None else ": ".join(filter(None, (judged.property, detail))),
         others=tuple(other for other in judged.details if not detail.endswith(other)),
+        rules=tuple(rules_that_find(judged.property)),
         witness=None if witness is None else _witness(witness, anchor, exploration),
     )
 
@@ -182,13 +183,13 @@ def _witness(witness: Witness, anchor: str, exploration: Exploration) -> Witness
         about=f"{counted(len(witness.steps), 'step')}, {preemptions}; no schedule breaks it with fewer preemptions",
         summary=summary(witness),
         # Drawn by kvlint, which escapes what it writes into a drawing.
-        wide=Markup("".join(swimlane_parts(witness, comfortable_width(witness)))),  # noqa: S704
-        narrow=Markup("".join(swimlane_parts(witness, NARROW))),  # noqa: S704
+        wide=Markup("".join(swimlane_parts(witness, comfortable_width(witness)))),
+        narrow=Markup("".join(swimlane_parts(witness, NARROW))),
         on_paper="wide" if len(actors) <= _MOST_ON_PAPER else "narrow",
         actors=actors,
         steps=tuple(_step_views(witness, actors, exploration.tree)),
         waits={actor: wait(witness, actor) for actor in actors} if witness.waiting else {},
-        command=replay_command(exploration, witness),
+        command=replay_command(exploration.tree, exploration.scheduler, witness.token),
     )
 
 
@@ -211,10 +212,7 @@ def _shortened(text: str) -> str:
 
 
 def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
-    if judged.verdict is Verdict.HOLDS:
-        return VerdictView(judged.verdict, "")
-    if judged.verdict is Verdict.INCONCLUSIVE:
-        return VerdictView(judged.verdict, "")
+    """Of a property that is violated."""
     if judged.schedules is None:
         return VerdictView(judged.verdict, "at least once")
     if scenario.schedules is None:
@@ -222,17 +220,43 @@ def _verdict(judged: PropertyResult, scenario: ScenarioResult) -> VerdictView:
     return VerdictView(judged.verdict, f"{judged.schedules:,} of " + _schedules("", scenario.schedules))
 
 
+def _gravity(judged: PropertyResult) -> int:
+    return BY_GRAVITY.index(judged.property) if judged.property in BY_GRAVITY else len(BY_GRAVITY)
+
+
+def _short(judged: PropertyResult) -> VerdictView:
+    """As a cell of the table, where long numbers have no room."""
+    is_counted = judged.verdict is Verdict.VIOLATED and judged.schedules is not None
+    return VerdictView(judged.verdict, _schedules("in ", judged.schedules, short=True) if is_counted else "")
+
+
 def _scenario_verdict(scenario: ScenarioResult) -> VerdictView:
     return VerdictView(scenario.verdict, _schedules("", scenario.schedules))
 
 
-def _schedules(before: str, number: int | None) -> str:
-    return "" if number is None else f"{before}{_counted(number, 'schedule')}"
+def _schedules(before: str, number: int | None, *, short: bool = False) -> str:
+    if number is None:
+        return ""
+    return (
+        f"{before}{_power(number)} schedules"
+        if short and number >= _LONG
+        else f"{before}{_counted(number, 'schedule')}"
+    )
+
+
+def _power(number: int) -> str:
+    """``number`` to two digits: ``8.6·10¹⁷``."""
+    digits, _, exponent = f"{number:.1e}".partition("e+")
+    return f"{digits}·10{str(int(exponent)).translate(_RAISED)}"
 
 
 def _effort(scenario: ScenarioResult) -> str:
     """What the search cost."""
-    told = [f"{_counted(scenario.states, 'state')}", f"{_counted(scenario.runs, 'run')}", f"{_seconds(scenario.seconds)}"]
+    told = [
+        f"{_counted(scenario.states, 'state')}",
+        f"{_counted(scenario.runs, 'run')}",
+        f"{_seconds(scenario.seconds)}",
+    ]
     if scenario.quick_seconds is not None:
         told.append(f"first violation after {_seconds(scenario.quick_seconds)}")
     return ", ".join(told)

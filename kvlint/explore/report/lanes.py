@@ -56,7 +56,9 @@ def grid(width: float, margin: float, actors: tuple[str, ...], rooms: list[str])
     return Grid(margin + _NUMBERS - 5, strips, strip, lanes, lane)
 
 
-def draw(canvas: Canvas, top: float, witness: Witness, turns: list[Turn], changes: dict[str, list[Change]], at: Grid) -> float:
+def draw(
+    canvas: Canvas, top: float, witness: Witness, turns: list[Turn], changes: dict[str, list[Change]], at: Grid
+) -> float:
     """Draw everything from ``top`` down; the height that was reached."""
     y = canvas.head = _draw_head(canvas, top, at)
     lanes = Canvas(canvas.width)
@@ -70,7 +72,7 @@ def draw(canvas: Canvas, top: float, witness: Witness, turns: list[Turn], change
     y += 14
     for actor in at.lanes:
         canvas.line(at.centre(actor), top + _HEAD, at.centre(actor), y, "lane")
-    _draw_strips(canvas, top + _HEAD + 4, y, changes, starts, at, turns)
+    _draw_strips(canvas, top + _HEAD + 4, y, changes, starts, at)
     canvas.pieces += lanes.pieces
     canvas.cuts += lanes.cuts
     return _draw_caps(canvas, y, witness, at)
@@ -128,14 +130,11 @@ def _draw_strips(
     changes: dict[str, list[Change]],
     starts: dict[int, tuple[float, float]],
     at: Grid,
-    turns: list[Turn],
 ) -> None:
     """A column per room, in a colour and with a name for each of its statuses."""
     for room, x in at.strips.items():
         heights = [top if change.step < 0 else starts[change.step][0] for change in changes[room]]
         for change, begin, end in zip(changes[room], heights, [*heights[1:], bottom], strict=True):
-            if end <= begin:
-                continue  # folded together with the next
             canvas.box(x, begin, at.strip - 10, end - begin - 1, change.kind, 3, f"room {room}: {change.status}")
             size = size_that_fits(change.status, at.strip - 18, _STATUS, BOLD)
             name = fitted(change.status, at.strip - 18, size, BOLD)
@@ -149,7 +148,9 @@ def _draw_caps(canvas: Canvas, y: float, witness: Witness, at: Grid) -> float:
     """What every actor waits for after the last step."""
     told = {actor: wait(witness, actor) for actor in at.lanes}
     inner = at.lane - 2 * _MARGIN - 16
-    lines = {actor: wrapped(text, inner, 4, 12, BOLD if " — " in text else SANS) for actor, text in told.items() if text}
+    lines = {
+        actor: wrapped(text, inner, 4, 12, BOLD if " — " in text else SANS) for actor, text in told.items() if text
+    }
     height = max((len(of_actor) for of_actor in lines.values()), default=0) * 16 + 12
     for actor, of_actor in lines.items():
         x = at.lanes[actor] + _MARGIN

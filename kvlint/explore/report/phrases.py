@@ -40,7 +40,9 @@ _SILENT = {
 }
 #: What a queue answers that neither took nor gave anything.
 _REFUSED = {"full", "empty"}
-_RAISED = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL)
+_RAISED = re.compile(
+    r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Failure|Full|Empty|Timeout)\(.*\)", re.DOTALL
+)
 _MESSAGE = re.compile(r"(?P<kind>[\w-]+) (?P<room>\S+) \d+")
 #: What a thread waits for all day long.
 _IDLE = {"take": "waits for more in {label}", "receive": "waits for a message"}
@@ -90,8 +92,14 @@ def where(step: Step, tree: str = "") -> str:
     return one_line(f"{path}:{step.place.line} ({step.place.function})")
 
 
+def headline(witness: Witness) -> str:
+    """What is broken, where: ``pinned-room, room 7: stays Transferring and nobody is left to end it``."""
+    between = ", " if witness.detail.startswith("room ") else ": "
+    return one_line(f"{witness.property}{between}{witness.detail}" if witness.detail else witness.property)
+
+
 def wait(witness: Witness, actor: str) -> str:
-    """What an actor does after the last step: ``waits for more in chunks``, ``waits for failure_lock — for ever``.
+    """What an actor does after the last step: ``waits for more in chunks``, ``polls request_status[7] — for ever``.
 
     ``Witness.waiting`` has an operation and what it is done to (``take chunks``, ``acquire failure_lock``,
     ``[] request_status``), or other words for what is waited for (``a change of request_status``).
@@ -106,19 +114,22 @@ def wait(witness: Witness, actor: str) -> str:
         return one_line(_IDLE[kind].format(label=label))
     if kind in _WORDS and kind not in _BLOCKING and not awaited.startswith("await change"):
         return "next: " + operation(Step(actor, kind, label, "", "…", False, None))
-    what = _watched(witness, actor) if awaited.startswith("await change") else label if kind in _BLOCKING else awaited
+    if awaited.startswith("await change"):
+        told = _polling(witness, actor)
+    else:
+        told = f"waits for {label if kind in _BLOCKING else awaited}"
     ending = _ENDINGS.get(witness.property, "")
-    return one_line(f"waits for {what}" + (f" — {ending}" if ending else ""))
+    return one_line(told + (f" — {ending}" if ending else ""))
 
 
-def _watched(witness: Witness, actor: str) -> str:
-    """What somebody who polls waits for: a change of what it has read last."""
-    last = next((step for step in reversed(witness.steps) if step.actor == actor and step.label and not step.writes), None)
-    return "a change" if last is None or last.operation == "await change" else f"a change of {_thing(last)}"
-
-
-def _thing(step: Step) -> str:
-    return f"{step.label.removeprefix('.')}[{step.key}]" if step.key else step.label.removeprefix(".")
+def _polling(witness: Witness, actor: str) -> str:
+    """What somebody does who waits for a change of what it has read last."""
+    last = next(
+        (step for step in reversed(witness.steps) if step.actor == actor and step.label and not step.writes), None
+    )
+    if last is None or last.operation == "await change":
+        return "waits for a change"
+    return f"polls {last.label.removeprefix('.')}" + (f"[{last.key}]" if last.key else "")
 
 
 def _method(step: Step, label: str) -> str:

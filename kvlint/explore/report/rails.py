@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from kvlint.explore.report.boxes import step_box
 from kvlint.explore.report.drawing import BOLD, SANS, Canvas, fitted, wrapped
 from kvlint.explore.report.phrases import wait
@@ -80,7 +82,7 @@ class Rails:
         canvas = self.canvas
         for x in self.rails.values():
             canvas.line(x, self.top, x, bottom, "lane")
-        for (actor, _, end, _), (then, begin, _, is_jump) in zip(active, active[1:], strict=False):
+        for (actor, _, end, _), (then, begin, _, is_jump) in pairwise(active):
             points = [(self.rails[actor], end), (self.rails[then], begin)]
             canvas.arrow(points, " jump" if is_jump else "")
         for actor, begin, end, _ in active:
@@ -89,8 +91,7 @@ class Rails:
         for room, x in self.bars.items():
             heights = [self.top if change.step < 0 else self.starts[change.step] for change in self.changes[room]]
             for change, begin, end in zip(self.changes[room], heights, [*heights[1:], bottom], strict=True):
-                if end > begin:
-                    canvas.box(x, begin, _BAR - 4, end - begin - 1, change.kind, 2, f"room {room}: {change.status}")
+                canvas.box(x, begin, _BAR - 4, end - begin - 1, change.kind, 2, f"room {room}: {change.status}")
 
 
 def draw(
@@ -118,6 +119,8 @@ def draw(
         text = wait(witness, actor)
         if text:
             is_stuck = " — " in text
-            rails.paragraph(f"{actor} {text}", f"box {'stuck' if is_stuck else 'cap'}", "strong jump" if is_stuck else "")
+            rails.paragraph(
+                f"{actor} {text}", f"box {'stuck' if is_stuck else 'cap'}", "strong jump" if is_stuck else ""
+            )
     rails.finish(active, bottom)
     return rails.y

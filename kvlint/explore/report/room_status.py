@@ -41,7 +41,9 @@ def status_table(witness: Witness) -> str:
     """The label of the table of statuses: as the witness has it, else the table so named that is used most."""
     if witness.status_table:
         return witness.status_table
-    uses = Counter(step.label for step in witness.steps if step.key and "status" in step.label and "[" not in step.label)
+    uses = Counter(
+        step.label for step in witness.steps if step.key and "status" in step.label and "[" not in step.label
+    )
     return max(uses, key=lambda label: (uses[label], label), default="")
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kvlint.explore.report import lanes, rails
-from kvlint.explore.report.drawing import BOLD, Canvas, clean, own_style, svg, wrapped
+from kvlint.explore.report.drawing import BOLD, SANS, Canvas, clean, own_style, svg, wrapped
+from kvlint.explore.report.phrases import headline
 from kvlint.explore.report.room_status import Change, room_changes
 from kvlint.explore.report.turns import turns
 from kvlint.explore.results import Witness
@@ -31,10 +32,14 @@ def swimlane_svg(witness: Witness, *, standalone: bool, width: int) -> str:
     ((begin, end, shapes),) = canvas.parts(height, _EVERYTHING)
     if not standalone:
         return svg(shapes, width, begin, end, f'role="img" aria-label="{clean(summary(witness))}"')
-    head = f'<title id="title">{clean(_title(witness))}</title><desc id="desc">{clean(summary(witness))}</desc>'
+    head = f'<title id="title">{clean(headline(witness))}</title><desc id="desc">{clean(summary(witness))}</desc>'
     ground = f'<rect class="ground" width="{width}" height="{height:.0f}" rx="8"/>'
     return svg(
-        f"{head}<style>{own_style()}</style>{ground}{shapes}", width, begin, end, 'role="img" aria-labelledby="title desc"'
+        f"{head}<style>{own_style()}</style>{ground}{shapes}",
+        width,
+        begin,
+        end,
+        'role="img" aria-labelledby="title desc"',
     )
 
 
@@ -60,7 +65,7 @@ def summary(witness: Witness) -> str:
     """The diagram in words."""
     preemptions = counted(witness.preemptions, "preemption")
     who = ", ".join(actors_of(witness))
-    told = [f"{counted(len(witness.steps), 'step')} of {who} with {preemptions} that break {witness.property}: {witness.detail}."]
+    told = [f"{counted(len(witness.steps), 'step')} of {who} with {preemptions} show {headline(witness)}."]
     told += [f"Room {room} goes through {_ways(changes)}." for room, changes in room_changes(witness).items()]
     return " ".join(told)
 
@@ -69,10 +74,6 @@ def _ways(changes: list[Change]) -> str:
     names = [change.status for change in changes]
     shown = names if len(names) <= 8 else [*names[:4], "…", *names[-3:]]
     return ", ".join(shown)
-
-
-def _title(witness: Witness) -> str:
-    return f"{witness.property}: {witness.detail}"
 
 
 def _drawn(witness: Witness, width: int, *, is_titled: bool) -> tuple[Canvas, float]:
@@ -94,19 +95,23 @@ def _drawn(witness: Witness, width: int, *, is_titled: bool) -> tuple[Canvas, fl
 def _draw_title(canvas: Canvas, witness: Witness) -> float:
     """What breaks, above a diagram that nothing else introduces."""
     y = 14.0
-    for line in wrapped(_title(witness), canvas.width - 2 * _MARGIN - 8, 3, 16, BOLD):
+    for line in wrapped(headline(witness), canvas.width - 2 * _MARGIN - 8, 3, 16, BOLD):
         y += 20
         canvas.text(_MARGIN + 4, y, line, "sans strong", 16)
-    y += 18
-    about = f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
-    canvas.text(_MARGIN + 4, y, about, "sans muted", 12)
+    about = (
+        f"{counted(len(witness.steps), 'step')}, {counted(witness.preemptions, 'preemption')}; bold: changes something"
+    )
+    y += 2
+    for line in wrapped(about, canvas.width - 2 * _MARGIN - 8, 2, 12, SANS):
+        y += 16
+        canvas.text(_MARGIN + 4, y, line, "sans muted", 12)
     return y + 16
 
 
 def _draw_verdict(canvas: Canvas, y: float, witness: Witness, margin: int) -> float:
     """The last word, below everything."""
     width = canvas.width - 2 * margin
-    lines = wrapped(f"✗ {_title(witness)}", width - 24, 4, 13, BOLD)
+    lines = wrapped(f"✗ {headline(witness)}", width - 24, 4, 13, BOLD)
     height = len(lines) * 18 + 14
     canvas.box(margin, y, width, height, "box broken")
     for number, line in enumerate(lines):

@@ -81,13 +81,13 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
 # -- a scenario ------------------------------------------------------------------
 
 
-def scenario_lines(result: ScenarioResult, width: int, colour: bool) -> Iterator[str]:
+def scenario_lines(result: ScenarioResult, width: int, colour: bool, *, timed: bool = True) -> Iterator[str]:
     """The verdict on a scenario, what was searched, and the properties; no schedules."""
     verdict = f"{result.verdict.value:12}"
     first, *rest = _wrapped(f"{verdict}  {result.scenario}: {result.summary}", width)
     yield paint(verdict, _STYLES[result.verdict], colour) + first.removeprefix(verdict)
     yield from rest
-    yield from (f"{_EDGE}{line}" for line in _wrapped(_measures(result), width - 2))
+    yield from (f"{_EDGE}{line}" for line in _wrapped(_measures(result, timed=timed), width - 2))
     if result.reason:
         yield from (f"{_EDGE}{line}" for line in _wrapped(result.reason, width - 2))
     if result.shared:
@@ -111,13 +111,14 @@ def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colo
         yield _replay(entry.witness, exploration)
 
 
-def _measures(result: ScenarioResult) -> str:
+def _measures(result: ScenarioResult, *, timed: bool) -> str:
     schedules = "schedules not counted" if result.schedules is None else grouped(result.schedules, "schedule")
     quick = "" if result.quick_seconds is None else f", the first witness after {result.quick_seconds:.2f} s"
     if not result.runs:
         return f"{schedules}{quick}"
     states, runs = grouped(result.states, "state"), grouped(result.runs, "run")
-    return f"{schedules}, {states}, {runs}, {result.seconds:.2f} s{quick}"
+    seconds = f", {result.seconds:.2f} s{quick}" if timed else ""
+    return f"{schedules}, {states}, {runs}{seconds}"
 
 
 def _properties(result: ScenarioResult, width: int, colour: bool) -> Iterator[str]:

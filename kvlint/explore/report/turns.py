@@ -36,9 +36,9 @@ class Row:
 
     @property
     def numbers(self) -> str:
-        """As people count: ``3`` or ``3–9``."""
+        """As people count: ``3`` or ``3-9``."""
         first = self.number + 1
-        return f"{first}–{self.number + len(self.steps)}" if self.is_folded else str(first)
+        return f"{first}-{self.number + len(self.steps)}" if self.is_folded else str(first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _degrees(witness: Witness) -> list[Matters]:
         return bool(steps[number].breaks) or steps[number].preempts or is_change(changes, number)
 
     return [
-        lambda number: True,
+        lambda _: True,
         lambda number: tells(number) or (steps[number].label, steps[number].key) in disputed,
         lambda number: tells(number) or steps[number].writes,
         tells,

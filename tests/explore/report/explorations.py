@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvlint.explore.properties import PROPERTIES
 from kvlint.explore.results import Exploration, Place, PropertyResult, ScenarioResult, Step, Verdict, Witness
+from kvlint.properties import PROPERTIES
 
 WORKER, LISTENER, SCHEDULER = "worker", "listener", "scheduler"
 _FILES = {"base": "demo_backend/base.py", "backend": "demo_backend/backend.py"}
@@ -195,5 +195,9 @@ def long_witness(steps: int = 200, actors: int = 5, rooms: int = 2) -> Witness:
 def long_exploration() -> Exploration:
     """One violation that takes 200 steps of five actors on two rooms."""
     broken = PropertyResult("thread-death", Verdict.VIOLATED, None, (), long_witness())
-    found = scenario("two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,))
-    return Exploration("/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, Verdict.VIOLATED, (found,))
+    found = scenario(
+        "two-rooms", verdict=Verdict.VIOLATED, schedules=None, reason="60 s were over", properties=(broken,)
+    )
+    return Exploration(
+        "/srv/my tree", "0.5.14", "0" * 64, tuple(f"nixl.m{n}" for n in range(9)), (), False, Verdict.VIOLATED, (found,)
+    )
