@@ -116,9 +116,11 @@ def _measures(result: ScenarioResult, *, timed: bool) -> str:
     quick = "" if result.quick_seconds is None else f", the first witness after {result.quick_seconds:.2f} s"
     if not result.runs:
         return f"{schedules}{quick}"
-    states, runs = grouped(result.states, "state"), grouped(result.runs, "run")
+    # The search by partial orders knows no states.
+    states = f", {grouped(result.states, 'state')}" if result.states else ""
+    runs = grouped(result.runs, "run")
     seconds = f", {result.seconds:.2f} s{quick}" if timed else ""
-    return f"{schedules}, {states}, {runs}{seconds}"
+    return f"{schedules}{states}, {runs}{seconds}"
 
 
 def _properties(result: ScenarioResult, width: int, colour: bool) -> Iterator[str]:
