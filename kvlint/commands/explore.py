@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -115,6 +116,8 @@ def explore(
 
     Exits with 0 if every property holds, 1 if one is violated, 3 if a limit left it open, 2 if the command failed.
     """
+    if not math.isfinite(time_limit):
+        raise click.UsageError(f"--time-limit {time_limit}: give a number of seconds")
     if 0 < memory_limit < _LEAST_MEMORY:
         raise click.UsageError(f"--memory-limit {memory_limit}: nothing can be loaded in less than {_LEAST_MEMORY} MiB")
     if list_scenarios:

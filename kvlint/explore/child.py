@@ -198,7 +198,9 @@ def _prepare(events: int, stacks: int, memory: int) -> None:
     os.register_at_fork(after_in_child=lambda: os._exit(0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)
+        resource.setrlimit(resource.RLIMIT_AS, (allowed, allowed))
 
 
 if __name__ == "__main__":

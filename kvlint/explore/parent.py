@@ -21,6 +21,7 @@ from types import TracebackType
 
 import msgspec
 
+from kvlint.config import KvlintError
 from kvlint.explore.events import Ended, Event, decode
 from kvlint.explore.request import Request
 
@@ -39,6 +40,10 @@ _STACK_SECONDS = 2.0
 _PIECE_SECONDS = 0.25
 _ENDING_SECONDS = 5.0
 _POLL_SECONDS = 0.02
+
+
+class StartError(KvlintError):
+    """The system refuses what it takes to start a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class Printed:
 
 @dataclass(slots=True)
 class Process:
-    """A process that explores; enter it, and take its events.
+    """A process that explores; enter it (which may raise StartError), and take its events.
 
     Args:
         request: What it is asked for.
@@ -111,6 +116,13 @@ class Process:
     _rest: bytes = b""
 
     def __enter__(self) -> Process:
+        try:
+            self._enter()
+        except OSError as error:
+            raise StartError(f"the process that explores cannot be started: {error.strerror or error}") from error
+        return self
+
+    def _enter(self) -> None:
         self._open = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
             undo.enter_context(self._open)
@@ -127,7 +139,6 @@ class Process:
                 os.set_blocking(descriptor, False)
                 self._selector.register(descriptor, selectors.EVENT_READ)
             undo.pop_all()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

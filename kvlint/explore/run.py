@@ -61,6 +61,9 @@ def explore(
         progress: Called with every event, the signs of life included.
         session: The module that does the work in the process, where it is not kvlint's own.
         path: The `sys.path` of the process, where it is not this one's.
+
+    Raises:
+        StartError: No process can be started.
     """
     run = _Run(request, limits or Limits(), progress or _ignore, session, path)
     run.all()
@@ -109,7 +112,9 @@ class _Run:
                 self._take(event, process)
                 self.progress(event)
         if not process.has_started:
+            # The tree has printed nothing yet: it was Python that did.
             self.failure = Failed(FailureKind.CRASH, process.ending, self.printed.head.decode("utf-8", "replace"))
+            self.printed = Printed()
         return process
 
     def _wait(self, process: Process) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from kvlint.explore.report.drawing import page_style
 from kvlint.explore.report.html_views import SIGNS, row_views, scenario_views
+from kvlint.explore.report.pointers import rules_that_find
 from kvlint.explore.results import Exploration, Verdict
 from kvlint.properties import PROPERTIES
 from kvlint.report.frame import asset, page
@@ -38,6 +39,7 @@ def render_html(exploration: Exploration) -> str:
         told=_told(exploration),
         names=names,
         meanings=PROPERTIES,
+        finders={name: rules_that_find(name) for name in names or PROPERTIES},
         rows=row_views(exploration, names),
         scenarios=scenarios,
         few_modules=_FEW_MODULES,

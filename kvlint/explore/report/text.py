@@ -108,7 +108,7 @@ def _scenario(result: ScenarioResult, exploration: Exploration, width: int, colo
         yield ""
         words = f"a schedule for {entry.property}, to be shown by"
         yield from (f"{_EDGE}{line}" for line in _wrapped(words, width - 2, ""))
-        yield f"{_EDGE * 2}{replay_command(exploration.tree, exploration.scheduler, entry.witness.token)}"
+        yield _replay(entry.witness, exploration)
 
 
 def _measures(result: ScenarioResult, *, timed: bool) -> str:
@@ -116,9 +116,11 @@ def _measures(result: ScenarioResult, *, timed: bool) -> str:
     quick = "" if result.quick_seconds is None else f", the first witness after {result.quick_seconds:.2f} s"
     if not result.runs:
         return f"{schedules}{quick}"
-    states, runs = grouped(result.states, "state"), grouped(result.runs, "run")
+    # The search by partial orders knows no states.
+    states = f", {grouped(result.states, 'state')}" if result.states else ""
+    runs = grouped(result.runs, "run")
     seconds = f", {result.seconds:.2f} s{quick}" if timed else ""
-    return f"{schedules}, {states}, {runs}{seconds}"
+    return f"{schedules}{states}, {runs}{seconds}"
 
 
 def _properties(result: ScenarioResult, width: int, colour: bool) -> Iterator[str]:
@@ -154,8 +156,12 @@ def _witness(witness: Witness, exploration: Exploration, width: int, colour: boo
     yield from (f"{_EDGE}{paint(line, CYAN, colour)}" for line in _wrapped(title, width - 2))
     yield from (f"{_EDGE}{line}" for line in witness_lines(witness, exploration.tree, width - 2, colour))
     yield f"{_EDGE}run it again:"
-    # On a line of its own and never broken, to be copied.
-    yield f"{_EDGE * 2}{replay_command(exploration.tree, exploration.scheduler, witness.token)}"
+    yield _replay(witness, exploration)
+
+
+def _replay(witness: Witness, exploration: Exploration) -> str:
+    """The command on a line of its own and never broken, to be copied."""
+    return f"{_EDGE * 2}{one_line(replay_command(exploration.tree, exploration.scheduler, witness.token))}"
 
 
 # -- the whole -------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -280,13 +281,19 @@ def test_giving_up_is_told_before_the_process_ends(
     assert leaves == [1]
 
 
+@pytest.mark.parametrize(("most", "allowed"), [(resource.RLIM_INFINITY, 1000), (4000, 1000), (500, 500)])
 def test_the_process_prepares_itself(
-    pipe: tuple[int, int], leaves: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    pipe: tuple[int, int],
+    leaves: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    most: int,
+    allowed: int,
 ) -> None:
     import faulthandler
-    import resource
 
     limits: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "getrlimit", lambda number: (0, most))
     copies: list[Callable[[], None]] = []
     stacks: list[int] = []
     monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
@@ -303,7 +310,7 @@ def test_the_process_prepares_itself(
         child.main([f"--events={pipe[1]}", f"--stacks={pipe[1]}", "--memory=1000", "--session=a_session"])
     assert leaves == [0]
     assert told(pipe[0]) == [LOADED, Ended()]
-    assert limits == {resource.RLIMIT_CORE: (0, 0), resource.RLIMIT_AS: (1000, 1000)}
+    assert limits == {resource.RLIMIT_CORE: (0, 0), resource.RLIMIT_AS: (allowed, allowed)}
     assert stacks == [pipe[1]] * 2
     with pytest.raises(Left):
         copies[0]()

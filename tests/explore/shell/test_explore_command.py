@@ -154,6 +154,8 @@ def test_a_tree_that_cannot_be_loaded_is_status_2(tree: Path, invoke: Invoke, na
         (["--scenario=x"], "--scenario x: there is no such scenario; `kvlint explore --list-scenarios` lists them"),
         (["--installed=sglang", "tree"], "ROOT and --installed name a tree each: give one of them"),
         (["--memory-limit=10"], "--memory-limit 10: nothing can be loaded in less than 256 MiB"),
+        (["--time-limit=inf"], "--time-limit inf: give a number of seconds"),
+        (["--time-limit=nan"], "--time-limit nan: give a number of seconds"),
         (["--time-limit=0"], "0.0 is not in the range x>0"),
         (["--max-states=0"], "0 is not in the range x>=1"),
         (["a", "b"], "unexpected extra argument"),
@@ -206,6 +208,15 @@ def test_a_limit_is_status_3(tree: Path, invoke: Invoke) -> None:
     result = invoke("tree", "--scenario=abort")
     assert result.exit_code == 3
     assert "\n  the tree's code ended the process, with exit status 5\n" in result.stdout
+
+
+def test_a_process_that_cannot_be_started_is_status_2(
+    tree: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tree / "python"))
+    result = invoke("tree", "--scenario=abort")
+    assert result.exit_code == 2
+    assert result.stderr == "error: the process that explores cannot be started: No such file or directory\n"
 
 
 def test_an_interrupt_is_status_130(tree: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from kvlint.cli import cli
+from kvlint.explore.report.html import render_html
 from kvlint.explore.report.pointers import rules_that_find
 from kvlint.explore.scenarios import SCENARIOS
 from kvlint.properties import BY_GRAVITY, PROPERTIES, SECTION, broken_by, rules_of, with_properties
 
+from . import results
 from .trees import ROOT
 
 PAGE = (ROOT / "docs" / "explore.md").read_text(encoding="utf-8")
@@ -71,3 +73,8 @@ def test_the_page_of_a_rule_names_its_property(output_format: str) -> None:
     assert "`pinned-room`: no dispatched room is left without an end" in result.stdout
     if output_format == "json":
         assert '"properties": [\n      "pinned-room"\n    ]' in result.stdout
+
+
+def test_the_page_of_an_exploration_names_the_rules() -> None:
+    page = render_html(results.exploration(results.violated()))
+    assert "; what breaks it is found in the source by KVL001, KVL004, KVL008</dd>" in page

@@ -10,7 +10,7 @@ import pytest
 
 import kvlint
 from kvlint.explore.events import FailureKind
-from kvlint.explore.parent import Limits, Printed, Process, environment, import_path
+from kvlint.explore.parent import Limits, Printed, Process, StartError, environment, import_path
 from kvlint.explore.request import Request
 from kvlint.explore.results import Verdict
 from kvlint.explore.run import explore
@@ -60,12 +60,14 @@ def test_a_process_that_cannot_start_is_a_defect(tmp_path: Path) -> None:
     assert outcome.failure.kind is FailureKind.CRASH
     assert outcome.failure.message.startswith("the process that explores could not start: it ended with")
     assert "Error" in outcome.failure.details
+    assert outcome.printed.size == 0
 
 
 def test_an_interpreter_that_is_not_there_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    with pytest.raises(FileNotFoundError), Process(Request(root="x", scenarios=()), Limits(), Printed()):
+    refused = pytest.raises(StartError, match="cannot be started: No such file or directory")
+    with refused, Process(Request(root="x", scenarios=()), Limits(), Printed()):
         pytest.fail("it was entered")
     assert not before or len(os.listdir("/proc/self/fd")) == before
 

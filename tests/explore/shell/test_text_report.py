@@ -206,3 +206,16 @@ def test_the_gravest_comes_first() -> None:
     unknown = (PropertyResult("new", Verdict.VIOLATED, 1, (), None), properties[0])
     text = render(outcome(changed(results.violated(), properties=unknown)))
     assert re.findall(r"^  ([a-z-]+) in 1 schedule", text, flags=re.MULTILINE) == ["pinned-room", "new"]
+
+
+@pytest.mark.parametrize(
+    ("states", "runs", "words"),
+    [
+        (3, 2, "6,662,462 schedules, 3 states, 2 runs, 0.25 s"),
+        (0, 2, "6,662,462 schedules, 2 runs, 0.25 s"),
+        (0, 0, "6,662,462 schedules"),
+    ],
+)
+def test_what_was_not_counted_is_not_told(states: int, runs: int, words: str) -> None:
+    text = render(outcome(changed(results.scenario("abort"), states=states, runs=runs)))
+    assert f"\n  {words}\n" in text
