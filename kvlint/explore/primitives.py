@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Hashable
 from copy import copy
 from typing import Any, NoReturn
@@ -75,10 +76,9 @@ class Lock(_Primitive):
         return (self.holder, self.depth)
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if not blocking and timeout != -1:
-            raise ValueError("can't specify a timeout for a non-blocking call")
-        if timeout < 0 and timeout != -1:
-            raise ValueError("timeout value must be a non-negative number")
+        if timeout != -1 and (timeout < 0 or not blocking):
+            # Raises what the interpreter says to such arguments, of a lock that nobody has.
+            threading.Lock().acquire(blocking, timeout)
         asker = self._actor()
 
         def ready() -> bool:
@@ -337,7 +337,7 @@ class SimpleQueue(_Primitive):
         return 0 < self.maxsize <= len(self._items)
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        waits = _waits(block, timeout) and self.maxsize > 0
+        waits = self.maxsize > 0 and _waits(block, timeout)
         if self.control.current is not None:
             item = adopt(self.control, item, self.resource.uses.label + NESTED)
         self.control.before(self.resource, "put", WHOLE, True, (lambda: not self._is_full()) if waits else None)
@@ -451,11 +451,19 @@ class Waiting(_Primitive):
         reads = actor.reads
 
         def ready() -> bool:
-            return any(_differ(read(*arguments), seen) for read, arguments, seen in reads)
+            return any(_reads_differently(*read) for read in reads)
 
         self.control.before(self.resource, "await change", WHOLE, False, ready)
         actor.reads = []
         self.control.after(None)
+
+
+def _reads_differently(read: Callable[..., Any], arguments: tuple[Any, ...], seen: Any) -> bool:
+    try:
+        return _differ(read(*arguments), seen)
+    except Exception:
+        # It was there to be read before.
+        return True
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -448,6 +448,24 @@ def polling() -> Model:
     return Model(build, poller, writer, remover)
 
 
+def polling_what_goes() -> Model:
+    """One sleeps until what it read is gone."""
+
+    def build(world: World) -> None:
+        world.table, world.items, world.waiting = {1: 1}, [1], Waiting(world.control, "waiting")
+
+    def poller(world: World) -> None:
+        world.table[1]
+        world.items[0]
+        world.waiting.sleep()
+
+    def remover(world: World) -> None:
+        world.table.clear()
+        world.items.pop()
+
+    return Model(build, poller, remover)
+
+
 def polling_pops() -> Model:
     """One polls by taking out, another asks an event and a queue."""
 
@@ -577,6 +595,7 @@ SAMPLES: dict[str, tuple[Make, int | None]] = {
     **{f"counting {where}": (lambda where=where: counting_worker(where), None) for where in COUNTED},
     "late sharing": (late_sharing, None),
     "polling": (polling, None),
+    "polling what goes": (polling_what_goes, None),
     "polling by pops": (polling_pops, None),
     "missing values": (missing_values, None),
     "semaphores": (semaphores, None),

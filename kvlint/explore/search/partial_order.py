@@ -1,11 +1,13 @@
 """The search without a memory: one schedule for every way to order the steps that depend on each other.
 
-Dynamic partial-order reduction after Flanagan and Godefroid ("Dynamic
-partial-order reduction for model checking software", POPL 2005, figure 3, for
-steps that can be blocked), with sleep sets (Godefroid, "Partial-order methods
-for the verification of concurrent systems", LNCS 1032, chapter 5).  It shares
-nothing with the search over states but what an access is, and so checks it:
-both have to find the same violations and the same ends.
+Dynamic partial-order reduction (Flanagan and Godefroid, "Dynamic partial-order
+reduction for model checking software", POPL 2005) with source sets and sleep
+sets (Abdulla, Aronis, Jonsson and Sagonas, "Optimal dynamic partial order
+reduction", POPL 2014, algorithm 1).  Operations that wait are looked at while
+they do, as in the first of the two papers: a step depends on what lets it go on
+and on what makes it wait.  The search shares nothing with the one over states
+but what an access is, and so checks it: both have to find the same violations
+and the same ends.
 """
 
 from __future__ import annotations
@@ -210,34 +212,52 @@ class PartialOrder:
         return _State(nexts, self._states[-1].still_sleeping(self._events[-1].step))
 
     def _try_earlier(self, step: _Next) -> None:
-        """Have ``step`` tried before the last step done that it depends on, if it could have come before."""
+        """Have ``step`` tried before each step done that it depends on, where nothing in between comes of that."""
         known = 0
         for event in self._events:
             if event.step.actor == step.actor:
                 known = event.past
+        covered = known
         for number in range(len(self._events) - 1, -1, -1):
             event = self._events[number]
-            if event.step.actor != step.actor and event.step.depends_on(step):
-                if not known >> number & 1:
-                    self._want(number, step.actor, known)
-                    return
+            if event.step.depends_on(step):
+                if not covered >> number & 1:
+                    self._reverse(number, step, known)
+                covered |= event.past
 
-    def _want(self, number: int, actor: int, known: int) -> None:
-        """Have ``actor``, or one that it waits for, tried in the state before step ``number``."""
+    def _reverse(self, number: int, step: _Next, known: int) -> None:
+        """Have a way tried from the state before step ``number`` on which ``step`` comes before that.
+
+        On it comes all that did not come of step ``number``, and then ``step``;
+        whichever of these steps needs none of the others can be first, and if one
+        that can be is tried there anyway, so is this way.
+        """
         state = self._states[number]
-        enabled = state.enabled()
-        if actor in enabled:
-            state.wanted.add(actor)
-            return
-        helpful = {
-            event.step.actor
-            for later, event in enumerate(self._events)
-            if later > number and known >> later & 1 and event.step.actor in enabled
-        }
-        if not helpful:
-            state.wanted.update(enabled)
-        elif not helpful & state.wanted:
-            state.wanted.add(min(helpful))
+        first: set[int] = set()
+        among = 0
+        for later in range(number + 1, len(self._events)):
+            event = self._events[later]
+            if event.past >> number & 1:
+                continue
+            if not event.past & among:
+                first.add(event.step.actor)
+            among |= 1 << later
+        needed = known | self._needed(step)
+        if not needed & among:
+            if not state.nexts[step.actor].is_enabled:
+                # What it waited for was step ``number`` itself.
+                return
+            first.add(step.actor)
+        if not first & state.wanted and not any(state.open_choice([actor]) is None for actor in first):
+            state.wanted.add(min(first))
+
+    def _needed(self, step: _Next) -> int:
+        """Steps that come before ``step`` in whatever order: those that it depends on."""
+        found = 0
+        for number, event in enumerate(self._events):
+            if event.step.depends_on(step):
+                found |= 1 << number
+        return found
 
 
 def _next(control: Control, actor: Actor) -> _Next:
