@@ -118,6 +118,8 @@ class Adopted:
         for table, plain, _ in self._containers:
             # So that the first run finds it laid out in memory as every other does.
             _refill(table, plain)
+        for primitive, _ in self._primitives:
+            primitive.keep()
         self._primitives = [(primitive, primitive.resource.content) for primitive, _ in self._primitives]
 
     def restore(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import queue
 import threading
 from collections.abc import Callable, Hashable
@@ -16,7 +17,10 @@ _FREE = -1
 
 
 class _Primitive(Identified):
-    """A resource whose content is a few numbers."""
+    """A resource whose content is a few numbers: the attributes in ``_fields``."""
+
+    _fields: tuple[str, ...] = ()
+    _kept: dict[str, Any] | None = None
 
     def __init__(self, control: Control, label: str) -> None:
         self.control = control
@@ -32,6 +36,17 @@ class _Primitive(Identified):
 
     def entry(self, key: Hashable) -> Any:
         return self.control.content_of(self)
+
+    def keep(self) -> None:
+        """What it holds now, it holds at the beginning of every run."""
+        self._kept = {name: copy.copy(getattr(self, name)) for name in self._fields}
+
+    def reset(self) -> None:
+        """Hold what was kept."""
+        assert self._kept is not None
+        for name, value in self._kept.items():
+            setattr(self, name, copy.copy(value))
+        self.renewed()
 
     def _actor(self) -> int:
         current = self.control.current
@@ -51,6 +66,7 @@ class Lock(_Primitive):
     """``threading.Lock``; releasing one that is free is an error, as in the original."""
 
     reentrant = False
+    _fields = ("holder", "depth")
 
     def __init__(self, control: Control, label: str) -> None:
         self.holder = _FREE
@@ -113,10 +129,6 @@ class Lock(_Primitive):
     def __exit__(self, *problem: object) -> None:
         self.release()
 
-    def reset(self) -> None:
-        self.holder, self.depth = _FREE, 0
-        self.renewed()
-
 
 class RLock(Lock):
     """``threading.RLock``."""
@@ -126,6 +138,8 @@ class RLock(Lock):
 
 class Condition(_Primitive):
     """``threading.Condition``: ``wait`` gives the lock up, waits for a notification, and takes the lock again."""
+
+    _fields = ("_waiting", "_notified")
 
     def __init__(self, control: Control, label: str, lock: Lock | None = None) -> None:
         self._lock = lock if lock is not None else RLock(control, label)
@@ -206,21 +220,17 @@ class Condition(_Primitive):
 
     notifyAll = notify_all
 
-    def reset(self) -> None:
-        self._lock.reset()
-        self._waiting, self._notified = [], set()
-        self.renewed()
-
 
 class Semaphore(_Primitive):
     """``threading.Semaphore``."""
 
+    _fields = ("_value",)
     _most: int | None = None
 
     def __init__(self, control: Control, label: str, value: int = 1) -> None:
         if value < 0:
             raise ValueError("semaphore initial value must be >= 0")
-        self._initial = self._value = value
+        self._value = value
         super().__init__(control, label)
 
     def content(self) -> Hashable:
@@ -258,10 +268,6 @@ class Semaphore(_Primitive):
     def __exit__(self, *problem: object) -> None:
         self.release()
 
-    def reset(self) -> None:
-        self._value = self._initial
-        self.renewed()
-
 
 class BoundedSemaphore(Semaphore):
     """``threading.BoundedSemaphore``."""
@@ -273,6 +279,8 @@ class BoundedSemaphore(Semaphore):
 
 class Event(_Primitive):
     """``threading.Event``."""
+
+    _fields = ("_set",)
 
     def __init__(self, control: Control, label: str) -> None:
         self._set = False
@@ -310,13 +318,11 @@ class Event(_Primitive):
         self.control.after(self._set)
         return self._set
 
-    def reset(self) -> None:
-        self._set = False
-        self.renewed()
-
 
 class SimpleQueue(_Primitive):
     """``queue.SimpleQueue``: putting and getting are one operation each; a plain container put in is adopted."""
+
+    _fields = ("_items", "_unfinished")
 
     def __init__(self, control: Control, label: str) -> None:
         self.maxsize = 0
@@ -377,11 +383,6 @@ class SimpleQueue(_Primitive):
 
     def empty(self) -> bool:
         return self.qsize() == 0
-
-    def reset(self) -> None:
-        self._items = []
-        self._unfinished = 0
-        self.renewed()
 
 
 class Queue(SimpleQueue):
@@ -456,9 +457,6 @@ class Waiting(_Primitive):
         self.control.before(self.resource, "await change", WHOLE, False, ready)
         actor.reads = []
         self.control.after(None)
-
-    def reset(self) -> None:
-        return
 
 
 def _reads_differently(read: Callable[..., Any], arguments: tuple[Any, ...], seen: Any) -> bool:
