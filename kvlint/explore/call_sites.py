@@ -81,7 +81,9 @@ def calls_method(frame: FrameType, name: str) -> bool:
 def _operation(code: CodeType, at: int) -> tuple[str, str, _Scope]:
     """The name of the instruction at offset ``at``; what it calls, and where that name is looked up."""
     instructions = [
-        each for each in dis.get_instructions(code) if each.offset <= at and each.opname not in ("CACHE", "EXTENDED_ARG")
+        each
+        for each in dis.get_instructions(code)
+        if each.offset <= at and each.opname not in ("CACHE", "EXTENDED_ARG")
     ]
     last = instructions.pop()
     loaded = _callee(instructions, last) if last.opname in _CALLS else None

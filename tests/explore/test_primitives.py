@@ -130,7 +130,17 @@ def test_has_the_public_methods_of_the_original(name: str) -> None:
     made = original()
     wanted = {each for each in dir(made) if not each.startswith("_")}
     # What queues are made of, and the lock of a lock.
-    wanted -= {"all_tasks_done", "mutex", "not_empty", "not_full", "queue", "unfinished_tasks", "acquire_lock", "release_lock", "locked_lock"}
+    wanted -= {
+        "all_tasks_done",
+        "mutex",
+        "not_empty",
+        "not_full",
+        "queue",
+        "unfinished_tasks",
+        "acquire_lock",
+        "release_lock",
+        "locked_lock",
+    }
     assert wanted - set(dir(ours(Control(Greenlets()), "label"))) == set()
 
 

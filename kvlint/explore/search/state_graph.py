@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
-from kvlint.explore.control import Control
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Access, Choice, Violation
 
-Run = Callable[["StateGraph"], None]
+Run = Callable[[Strategy], None]
 _ROOT = 0
 _UNKNOWN = -1
 _OPEN, _DONE = 1, 2
