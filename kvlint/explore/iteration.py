@@ -204,10 +204,24 @@ def _plain(value: Any) -> Any:
 
 
 _ON_ALL = ("__repr__",)
-_ON_SETS = (
-    "__contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __rand__ __or__ __ror__ "
-    "__sub__ __rsub__ __xor__ __rxor__ isdisjoint"
-).split()
+_ON_SETS = [
+    "__contains__",
+    "__eq__",
+    "__ne__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+    "__and__",
+    "__rand__",
+    "__or__",
+    "__ror__",
+    "__sub__",
+    "__rsub__",
+    "__xor__",
+    "__rxor__",
+    "isdisjoint",
+]
 for _class, _names in ((Keys, [*_ON_ALL, *_ON_SETS]), (Items, [*_ON_ALL, *_ON_SETS]), (Values, [*_ON_ALL])):
     for _name in _names:
         setattr(_class, _name, _on_view(_name))

@@ -17,7 +17,7 @@ _FREE = -1
 
 
 class _Primitive(Identified):
-    """A resource whose content is a few numbers."""
+    """A resource whose content is a few numbers: the attributes in ``parts``."""
 
     def __init__(self, control: Control, label: str) -> None:
         self.control = control

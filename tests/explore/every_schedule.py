@@ -88,11 +88,8 @@ class EverySchedule:
             raise TooMany
         broken: set[str] = set()
         preemptions = 0
-        for found, price in [
-            (self._initial, False),
-            *((frame.events, frame.preempts[frame.position]) for frame in self._frames),
-            (final, False),
-        ]:
+        steps = [(frame.events, frame.preempts[frame.position]) for frame in self._frames]
+        for found, price in [(self._initial, False), *steps, (final, False)]:
             preemptions += price
             for violation in found:
                 self.violations.add(violation)

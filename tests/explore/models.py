@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvlint.explore import primitives
 from kvlint.explore.adoption import Adopted
@@ -32,6 +32,10 @@ class World:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
 
+    if TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
 
 Body = Callable[[World], None]
 
@@ -39,9 +43,7 @@ Body = Callable[[World], None]
 class Model:
     """``build`` makes what is shared, each body is an actor."""
 
-    def __init__(
-        self, build: Callable[[World], None], *bodies: Body, switching: Switching | None = None, outside: bool = False
-    ) -> None:
+    def __init__(self, build: Callable[[World], None], *bodies: Body, switching: Switching | None = None) -> None:
         self.control = control = Control(switching or Greenlets())
         self.world = world = World(control)
         build(world)
@@ -69,9 +71,8 @@ class Model:
                 found.append(Violation(DIED, actor.name, repr(actor.died)))
             elif not actor.finished:
                 assert actor.pending is not None
-                found.append(
-                    Violation(DEADLOCK, actor.name, f"{actor.pending.kind} {actor.pending.resource.uses.label}")
-                )
+                waits_for = f"{actor.pending.kind} {actor.pending.resource.uses.label}"
+                found.append(Violation(DEADLOCK, actor.name, waits_for))
         return found
 
 
@@ -152,7 +153,7 @@ class Again:
     def __init__(self, script: list[Choice], final: Callable[[Control], list[Violation]]) -> None:
         self._left = list(script)
         self._final = final
-        self.script: list[Choice] = []
+        self.script: Sequence[Choice] = []
         self.histories: list[int] = []
         self.violations: list[Violation] = []
         self.preemptions = 0
@@ -167,5 +168,5 @@ class Again:
         assert choice in choices
         last = self.script[-1].actor if self.script else -1
         self.preemptions += choice.actor != last and any(each.actor == last for each in choices)
-        self.script.append(choice)
+        self.script = [*self.script, choice]
         return choice

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from functools import partial
 from math import factorial
 from typing import Any
 
 from kvlint.explore.operations import WHOLE
 from kvlint.explore.primitives import Condition, Event, Lock, Queue, RLock, Semaphore, Waiting
 
-from .models import Make, Model, World
+from .models import Body, Make, Model, World
 
 
 def multinomial(actors: int, steps: int) -> int:
@@ -310,91 +311,6 @@ def worker_loop() -> Model:
     return Model(build, worker, listener, scheduler)
 
 
-def counting_worker(where: str) -> Model:
-    """A worker that is not as it was: it counts, and fails at the second item, unless another takes one of them."""
-
-    def build(world: World) -> None:
-        world.queue, world.seen, world.count = Queue(world.control, "queue"), [], 0
-
-    def in_table(world: World) -> None:
-        while True:
-            world.queue.get()
-            world.seen.append(1)
-            _second(len(world.seen))
-
-    def in_local_list(world: World) -> None:
-        seen = []
-        while True:
-            world.queue.get()
-            seen.append(1)
-            _second(len(seen))
-
-    def in_variable(world: World) -> None:
-        count = 0
-        while True:
-            world.queue.get()
-            count += 1
-            _second(count)
-
-    def on_stack(world: World) -> None:
-        count = 0
-        while True:
-            count = count + world.queue.get()
-            _second(count)
-
-    def in_attribute(world: World) -> None:
-        while True:
-            world.queue.get()
-            world.count += 1
-            _second(world.count)
-
-    def in_object(world: World) -> None:
-        counter = Counting()
-        while True:
-            world.queue.get()
-            counter.count += 1
-            _second(counter.count)
-
-    def in_tuple(world: World) -> None:
-        counts = ([],)
-        while True:
-            world.queue.get()
-            counts[0].append(1)
-            _second(len(counts[0]))
-
-    def in_iterator(world: World) -> None:
-        numbers = iter(range(1, 9))
-        while True:
-            world.queue.get()
-            _second(next(numbers))
-
-    def giver(world: World) -> None:
-        world.queue.put(1)
-        world.queue.put(1)
-
-    def thief(world: World) -> None:
-        while True:
-            world.queue.get()
-
-    bodies = {
-        body.__name__: body
-        for body in (in_table, in_local_list, in_variable, on_stack, in_attribute, in_object, in_tuple, in_iterator)
-    }
-    return Model(build, bodies[where], giver, thief)
-
-
-COUNTED = (
-    "in_table",
-    "in_local_list",
-    "in_variable",
-    "on_stack",
-    "in_attribute",
-    "in_object",
-    "in_tuple",
-    "in_iterator",
-)
-
-
 class Counting:
     """Something with an attribute."""
 
@@ -404,6 +320,98 @@ class Counting:
 def _second(count: int) -> None:
     if count == 2:
         raise OverflowError
+
+
+def _in_table(world: World) -> None:
+    while True:
+        world.queue.get()
+        world.seen.append(1)
+        _second(len(world.seen))
+
+
+def _in_local_list(world: World) -> None:
+    seen: list[int] = []
+    while True:
+        world.queue.get()
+        seen.append(1)
+        _second(len(seen))
+
+
+def _in_variable(world: World) -> None:
+    count = 0
+    while True:
+        world.queue.get()
+        count += 1
+        _second(count)
+
+
+def _on_stack(world: World) -> None:
+    count = 0
+    while True:
+        count = count + world.queue.get()
+        _second(count)
+
+
+def _in_attribute(world: World) -> None:
+    while True:
+        world.queue.get()
+        world.count += 1
+        _second(world.count)
+
+
+def _in_object(world: World) -> None:
+    counter = Counting()
+    while True:
+        world.queue.get()
+        counter.count += 1
+        _second(counter.count)
+
+
+def _in_tuple(world: World) -> None:
+    counts: tuple[list[int]] = ([],)
+    while True:
+        world.queue.get()
+        counts[0].append(1)
+        _second(len(counts[0]))
+
+
+def _in_iterator(world: World) -> None:
+    numbers = iter(range(1, 9))
+    while True:
+        world.queue.get()
+        _second(next(numbers))
+
+
+COUNTED: dict[str, Body] = {
+    body.__name__.strip("_"): body
+    for body in (
+        _in_table,
+        _in_local_list,
+        _in_variable,
+        _on_stack,
+        _in_attribute,
+        _in_object,
+        _in_tuple,
+        _in_iterator,
+    )
+}
+
+
+def counting_worker(where: str) -> Model:
+    """A worker that is not as it was: it counts, and fails at the second item, unless another takes one of them."""
+
+    def build(world: World) -> None:
+        world.queue, world.seen, world.count = Queue(world.control, "queue"), [], 0
+
+    def giver(world: World) -> None:
+        world.queue.put(1)
+        world.queue.put(1)
+
+    def thief(world: World) -> None:
+        while True:
+            world.queue.get()
+
+    return Model(build, COUNTED[where], giver, thief)
 
 
 def late_sharing() -> Model:
@@ -592,7 +600,7 @@ SAMPLES: dict[str, tuple[Make, int | None]] = {
     "put back under a loop": (lambda: put_back_under_a_loop(plain_dict), None),
     "put back into a deque": (lambda: put_back_under_a_loop(plain_deque), None),
     "worker loop": (worker_loop, None),
-    **{f"counting {where}": (lambda where=where: counting_worker(where), None) for where in COUNTED},
+    **{f"counting {where}": (partial(counting_worker, where), None) for where in COUNTED},
     "late sharing": (late_sharing, None),
     "polling": (polling, None),
     "polling what goes": (polling_what_goes, None),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-import pickle
 import re
-from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, ItemsView, KeysView, Mapping, MutableMapping, MutableSequence, MutableSet, ValuesView
-from itertools import chain, islice
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import (
+    Callable,
+    ItemsView,
+    KeysView,
+    ValuesView,
+)
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from kvlint.explore.containers import CONTROLLED, Controlled, adopt
 from kvlint.explore.control import Control
 from kvlint.explore.switching import Greenlets
 
-from .models import Model, World, cached, naive
+from .models import Cut, Model, World, cached, naive, searched
 
 Use = Callable[[Any], Any]
 
@@ -50,8 +53,8 @@ def _deque() -> deque[Any]:
 
 def _matched(value: Any) -> str:
     match value:
-        case {1: held, **rest}:
-            return f"mapping {held} {rest}"
+        case {1: held, **others}:
+            return f"mapping {held} {others}"
         case [first, *rest]:
             return f"sequence {first} {rest}"
         case set():
@@ -172,7 +175,9 @@ def _outcome(code: str, value: Any, make: Callable[[], Any]) -> Any:
         for ours, theirs in _CLASSES.items():
             words = words.replace(ours, theirs)
         # The same of a subscript in C and of the method.
-        words = re.sub(r"sequence index must be integer, not ('\w+')", r"\1 object cannot be interpreted as an integer", words)
+        words = re.sub(
+            r"sequence index must be integer, not ('\w+')", r"\1 object cannot be interpreted as an integer", words
+        )
         return type(problem), words.replace("collections.", "")
     return _shown(result)
 
@@ -219,17 +224,8 @@ def _inside(code: str, make: Callable[[], Any], *, shared: bool) -> tuple[Any, A
     if shared:
         model.control.always_stop(model.world.value.resource)
 
-    class Alone:
-        script: list[Any] = []  # noqa: RUF012 - a strategy's
-        histories: list[int] = []  # noqa: RUF012 - a strategy's
-
-        def choose(self, control: Control) -> Any:
-            choices, _ = control.choices()
-            return choices[0] if choices else None
-
-    model.run(Alone())
-    (outcome,) = outcomes
-    return outcome
+    naive(lambda: model)
+    return outcomes[-1][0], outcomes[-1][1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -278,7 +274,9 @@ def test_what_c_code_does_is_one_operation(number: int) -> None:
     assert _steps(WHOLE_USES[number], lambda: {1: 1, 2: 2}) == 1
 
 
-@pytest.mark.parametrize("use", [list, sorted, set, frozenset, len, lambda v: {9} | v, lambda v: {9}.update(v), lambda v: v - {1}])
+@pytest.mark.parametrize(
+    "use", [list, sorted, set, frozenset, len, lambda v: {9} | v, lambda v: {9}.update(v), lambda v: v - {1}]
+)
 def test_what_c_code_does_with_a_set_is_one_operation(use: Use) -> None:
     assert _steps(use, lambda: {1, 2}) == 1
 
@@ -309,9 +307,7 @@ def test_what_compares_with_another_shared_container_is_told() -> None:
         world.other[1] = 2
 
     model = Model(build, comparer, changer)
-    from .models import Cut, searched
-
-    with pytest.raises(Cut, match="^other is used in the middle of an operation on something else$"):
+    with pytest.raises(Cut, match=r"^other is used in the middle of an operation on something else$"):
         searched(model)
 
 
@@ -328,8 +324,6 @@ def test_a_change_by_a_name_that_nobody_can_find_is_told() -> None:
 
         world.rooms["room"] = Holder.infos
         Holder.infos["peer"] = 1
-
-    from .models import Cut, searched
 
     def other(world: World) -> None:
         world.rooms.get("room")

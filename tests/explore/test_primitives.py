@@ -130,7 +130,17 @@ def test_has_the_public_methods_of_the_original(name: str) -> None:
     made = original()
     wanted = {each for each in dir(made) if not each.startswith("_")}
     # What queues are made of, and the lock of a lock.
-    wanted -= {"all_tasks_done", "mutex", "not_empty", "not_full", "queue", "unfinished_tasks", "acquire_lock", "release_lock", "locked_lock"}
+    wanted -= {
+        "all_tasks_done",
+        "mutex",
+        "not_empty",
+        "not_full",
+        "queue",
+        "unfinished_tasks",
+        "acquire_lock",
+        "release_lock",
+        "locked_lock",
+    }
     assert wanted - set(dir(ours(Control(Greenlets()), "label"))) == set()
 
 
@@ -190,18 +200,38 @@ def test_last_of_what_was_put_comes_first() -> None:
     assert [made.get() for _ in range(3)] == [2, 1, 3]
 
 
-def test_everything_is_reset() -> None:
+def test_what_was_kept_is_there_again() -> None:
     control = Control(Greenlets())
     uses = {
         "Lock": "p.acquire()", "RLock": "p.acquire()", "Semaphore": "p.acquire()", "Event": "p.set()", "Queue": "p.put(1)",
-        "Condition": "p.acquire()", "SimpleQueue": "p.put(1)",
+        "SimpleQueue": "p.put(1)", "PriorityQueue": "p.put(1)",
     }  # fmt: skip
     for name, use in uses.items():
         made = PAIRS[name][1](control, name)
+        if "Queue" in name:
+            made.put(7)
+        saved = made.saved()
         before = made.content(), control.content_of(made)
-        eval(use, {"p": made})
-        made.reset()
-        assert (made.content(), control.content_of(made)) == before
+        for _ in range(2):
+            eval(use, {"p": made})
+            assert made.content() != before[0]
+            made.put_back(saved)
+            made.renewed()
+            assert (made.content(), control.content_of(made)) == before
+
+
+def test_what_was_queued_before_is_there_in_every_run() -> None:
+    def build(world: World) -> None:
+        world.queue, world.got = primitives.Queue(world.control, "queue"), []
+        world.queue.put(1)
+        world.queue.put(2)
+
+    def worker(world: World) -> None:
+        while True:
+            world.got.append(world.queue.get())
+
+    _, found = cached(lambda: Model(build, worker, worker))
+    assert {dict(end)["got"] for end in found.ends} == {(1, 2), (2, 1)}  # type: ignore[call-overload]
 
 
 def test_a_plain_container_in_a_queue_is_one_for_all() -> None:

@@ -147,7 +147,7 @@ def _limited(make: Make, limits: Limits) -> list[StateGraph | PartialOrder]:
     found: list[StateGraph | PartialOrder] = []
     for kind in (StateGraph, PartialOrder):
         model = make()
-        search: Any = kind(model.run, model.final, limits)
+        search = kind(model.run, model.final, limits)
         search.search()
         found.append(search)
     return found

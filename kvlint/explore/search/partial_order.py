@@ -13,7 +13,7 @@ and the same ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -107,7 +107,7 @@ class PartialOrder:
         self._begin()
 
     def _begin(self) -> None:
-        self.script: list[Choice] = []
+        self.script: Sequence[Choice] = []
         self.histories: list[int] = []
         self.traces = 0
         self.finals: set[Hashable] = set()
@@ -157,7 +157,7 @@ class PartialOrder:
         """Go back to the last state where something has to be tried, and try it."""
         while self._states:
             # The end of a way has a state, but no step was done from it.
-            del self.script[len(self._states) - 1 :]
+            self.script = self.script[: len(self._states) - 1]
             del self._events[len(self._states) - 1 :]
             state = self._states[-1]
             choice = state.open_choice(state.wanted)
@@ -177,7 +177,7 @@ class PartialOrder:
             if event.step.actor == step.actor or event.step.depends_on(step):
                 past |= event.past
         self._events.append(_Event(step, past))
-        self.script.append(choice)
+        self.script = [*self.script, choice]
 
     def choose(self, control: Control) -> Choice | None:
         """The next step; None at the end, and where every step was tried elsewhere."""
