@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from kvlint.explore.aliases import Originals
@@ -43,8 +44,13 @@ Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 class Strategy(Protocol):
     """Decides who goes on."""
 
-    script: Sequence[Choice]
-    histories: list[int]
+    @property
+    def script(self) -> Sequence[Choice]:
+        """What was chosen before, and is done again first."""
+
+    @property
+    def histories(self) -> list[int]:
+        """The histories that came of it."""
 
     def choose(self, control: Control) -> Choice | None:
         """The next choice, or None to end the run here."""
@@ -426,7 +432,7 @@ class Control:
         self._shared = [resource for resource in self.resources if resource.uses.shared]
         for actor in self.actors:
             actor.begin()
-        self.switching.start([lambda actor=actor: self._body(actor) for actor in self.actors])
+        self.switching.start([partial(self._body, actor) for actor in self.actors])
 
     def _gather(self) -> None:
         """Let every actor come to its first operation on what is shared."""

@@ -77,7 +77,7 @@ class StateGraph:
         while not self.reason:
             self._begin()
             if self._all_runs():
-                self.reason = self.reason or self._why_not_all()
+                self.reason = str(self.reason) or self._why_not_all()
                 self.complete = not self.reason
                 break
         self.seconds = time.perf_counter() - began
