@@ -80,11 +80,8 @@ def calls_method(frame: FrameType, name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _operation(code: CodeType, at: int) -> tuple[str, str, _Scope]:
     """The name of the instruction at offset ``at``; what it calls, and where that name is looked up."""
-    instructions = [
-        each
-        for each in dis.get_instructions(code)
-        if each.offset <= at and each.opname not in ("CACHE", "EXTENDED_ARG")
-    ]
+    read = (each for each in dis.get_instructions(code) if each.offset <= at)
+    instructions = [each for each in read if each.opname not in ("CACHE", "EXTENDED_ARG")]
     last = instructions.pop()
     loaded = _callee(instructions, last) if last.opname in _CALLS else None
     if loaded is None:

@@ -83,8 +83,10 @@ _DEFAULTDICT: _Table = (
 _ORDERED_DICT: _Table = (_DICT[0], _DICT[1], [*_DICT[2], *_methods("move_to_end", is_keyed=True)])
 _SET: _Table = (
     [*_methods("__contains__", is_keyed=True), *_methods(f"{_COMPARISONS} issubset issuperset isdisjoint")],
-    "__repr__ copy __copy__ __or__ __ror__ __and__ __rand__ __sub__ __rsub__ __xor__ __rxor__ "
-    "union intersection difference symmetric_difference",
+    (
+        "__repr__ copy __copy__ __or__ __ror__ __and__ __rand__ __sub__ __rsub__ __xor__ __rxor__ "
+        "union intersection difference symmetric_difference"
+    ),
     [
         *_methods("add discard remove", is_keyed=True),
         *_methods("pop clear update difference_update intersection_update symmetric_difference_update"),
@@ -100,7 +102,7 @@ _LIST: _Table = (
         *_methods("__delitem__ extend pop remove clear reverse __iadd__ __imul__"),
     ],
 )
-_TABLES: dict[type, _Table] = {
+_TABLES: dict[Any, _Table] = {
     ControlledDict: _DICT,
     ControlledDefaultDict: _DEFAULTDICT,
     ControlledOrderedDict: _ORDERED_DICT,
@@ -117,18 +119,18 @@ _TABLES: dict[type, _Table] = {
 def install() -> None:
     """Give every controlled class its methods."""
     for made, (reading, making, changing) in _TABLES.items():
-        kind = made._type  # type: ignore[attr-defined]
+        kind = made._type
         for method in reading:
             _set(made, method.name, _read(getattr(kind, method.name), method))
         for name in making.split():
             _set(made, name, _read(_maker(name), _Method(name, _SHOWN.get(name, name.strip("_")))))
         for method in changing:
             _set(made, method.name, _write(getattr(kind, method.name), method))
-        made.__len__ = _length(kind)  # type: ignore[attr-defined]
+        made.__len__ = _length(kind)
         if issubclass(kind, dict):
-            made.fromkeys = kind.fromkeys  # type: ignore[attr-defined]
-            made.keys = _keys  # type: ignore[attr-defined]
-            made.__getitem__ = _within_snapshot(made.__getitem__)  # type: ignore[attr-defined]
+            made.fromkeys = kind.fromkeys
+            made.keys = _keys
+            made.__getitem__ = _within_snapshot(made.__getitem__)
 
 
 def _set(made: type, name: str, method: Any) -> None:

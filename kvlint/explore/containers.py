@@ -26,7 +26,7 @@ import copy
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from kvlint.explore.aliases import bind_anew
 from kvlint.explore.control import Control
@@ -66,7 +66,8 @@ class Controlled(Identified):
     positions: list[Any] = []  # noqa: RUF012 - never changed, only replaced
     taken: Site | None = None
     snapshot: tuple[Site, dict[Any, Any]] | None = None
-    _type: type
+    _type: ClassVar[Any]
+    copy: Any
 
     def content(self) -> Hashable:
         """What the container holds, as a key."""
@@ -84,7 +85,7 @@ class Controlled(Identified):
 
     def held(self) -> Any:
         """What it holds, without a stop."""
-        return self._type.__iter__(self)  # type: ignore[attr-defined]
+        return self._type.__iter__(self)
 
     def plain(self) -> Any:
         """A container of the built-in type with the same items, without a stop."""
@@ -109,7 +110,7 @@ class Controlled(Identified):
         return iter(self.held())
 
     def _reversed(self) -> Iterator[Any]:
-        return self._type.__reversed__(self)  # type: ignore[attr-defined,no-any-return]
+        return cast("Iterator[Any]", self._type.__reversed__(self))
 
     def __iter__(self) -> Iterator[Any]:
         return iterate(self, self._raw, "iter")
@@ -118,7 +119,7 @@ class Controlled(Identified):
         return iterate(self, self._reversed, "reversed")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return (copy.copy, (self.copy(),))  # type: ignore[attr-defined]
+        return (copy.copy, (self.copy(),))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -148,50 +149,47 @@ def adopt(control: Control, value: Any, label: str) -> Any:
 
 
 class _Mapping(Controlled):
-    _type: type[dict[Any, Any]]
-
     def content(self) -> Hashable:
         frozen = self.control.identities.frozen
         moment = self.control.moment()
         return tuple([(frozen(key, moment), frozen(value, moment)) for key, value in self.held()])
 
     def held(self) -> Any:
-        return self._type.items(self)  # type: ignore[arg-type]
+        return self._type.items(self)
 
     def entry(self, key: Hashable) -> Any:
         if key is WHOLE:
             return self.control.content_of(self)
-        return dict.get(self, key, ABSENT)  # type: ignore[arg-type]
+        return self._type.get(self, key, ABSENT)
 
     def refill(self, plain: Any) -> None:
-        self._type.clear(self)  # type: ignore[arg-type]
+        self._type.clear(self)
         for key, value in plain.items():
-            self._type.__setitem__(self, key, value)  # type: ignore[index]
+            self._type.__setitem__(self, key, value)
 
     def _raw(self) -> Iterator[Any]:
-        return self._type.__iter__(self)  # type: ignore[arg-type]
+        return cast("Iterator[Any]", self._type.__iter__(self))
 
     def _adopt_items(self) -> None:
         label = self.resource.uses.label + NESTED
         for key, value in list(self.held()):
             adopted = adopt(self.control, value, label)
             if adopted is not value:
-                dict.__setitem__(self, key, adopted)  # type: ignore[arg-type]
+                self._type.__setitem__(self, key, adopted)
 
     def values(self) -> Any:
-        return Values(self, self._type.values(self))  # type: ignore[arg-type]
+        return Values(self, self._type.values(self))
 
     def items(self) -> Any:
-        return Items(self, self._type.items(self))  # type: ignore[arg-type]
+        return Items(self, self._type.items(self))
 
     def plain_keys(self) -> Any:
-        return Keys(self, self._type.keys(self))  # type: ignore[arg-type]
+        return Keys(self, self._type.keys(self))
 
 
-class ControlledDict(_Mapping, dict):  # type: ignore[type-arg,misc]
+class ControlledDict(_Mapping, dict):  # type: ignore[type-arg]
     """A dict."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = dict
 
     @classmethod
@@ -199,10 +197,9 @@ class ControlledDict(_Mapping, dict):  # type: ignore[type-arg,misc]
         return cls(plain)
 
 
-class ControlledDefaultDict(_Mapping, defaultdict):  # type: ignore[type-arg,misc]
+class ControlledDefaultDict(_Mapping, defaultdict):  # type: ignore[type-arg]
     """A defaultdict; making the missing value is part of the operation, as it is for factories written in C."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = defaultdict
 
     @classmethod
@@ -221,10 +218,9 @@ class ControlledDefaultDict(_Mapping, defaultdict):  # type: ignore[type-arg,mis
         return made
 
 
-class ControlledOrderedDict(_Mapping, OrderedDict):  # type: ignore[type-arg,misc]
+class ControlledOrderedDict(_Mapping, OrderedDict):  # type: ignore[type-arg]
     """An OrderedDict."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = OrderedDict
 
     @classmethod
@@ -238,7 +234,6 @@ class ControlledOrderedDict(_Mapping, OrderedDict):  # type: ignore[type-arg,mis
 class ControlledSet(Controlled):
     """A set."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = set
 
     __reversed__ = None  # type: ignore[assignment]
@@ -278,17 +273,16 @@ class _Sequence(Controlled):
         for index, value in enumerate(self.held()):
             adopted = adopt(self.control, value, label)
             if adopted is not value:
-                self._type.__setitem__(self, index, adopted)  # type: ignore[attr-defined]
+                self._type.__setitem__(self, index, adopted)
 
     def refill(self, plain: Any) -> None:
-        self._type.clear(self)  # type: ignore[attr-defined]
-        self._type.extend(self, plain)  # type: ignore[attr-defined]
+        self._type.clear(self)
+        self._type.extend(self, plain)
 
 
-class ControlledList(_Sequence, list):  # type: ignore[type-arg,misc]
+class ControlledList(_Sequence, list):  # type: ignore[type-arg]
     """A list."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = list
 
     @classmethod
@@ -296,10 +290,9 @@ class ControlledList(_Sequence, list):  # type: ignore[type-arg,misc]
         return cls(plain)
 
 
-class ControlledDeque(_Sequence, deque):  # type: ignore[type-arg,misc]
+class ControlledDeque(_Sequence, deque):  # type: ignore[type-arg]
     """A deque."""
 
-    __hash__ = None  # type: ignore[assignment]
     _type = deque
 
     @classmethod

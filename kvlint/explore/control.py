@@ -48,8 +48,13 @@ Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 class Strategy(Protocol):
     """Decides who goes on."""
 
-    script: list[Choice]
-    histories: list[int]
+    @property
+    def script(self) -> Sequence[Choice]:
+        """What was chosen before, and is done again first."""
+
+    @property
+    def histories(self) -> list[int]:
+        """The histories that came of it."""
 
     def choose(self, control: Control) -> Choice | None:
         """The next choice, or None to end the run here."""

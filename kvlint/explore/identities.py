@@ -49,7 +49,7 @@ class Identities:
         """``value`` as a key; ``moment`` is the history of the actor that has it in its hands."""
         kind = type(value)
         if kind in PLAIN:
-            return value
+            return value  # type: ignore[no-any-return]
         if kind is bool or kind is float:
             # True == 1 == 1.0, and they are not the same observation.
             return (kind.__name__, value)

@@ -89,7 +89,7 @@ class _Position:
     def __init__(self, owner: Any, items: Iterator[Any]) -> None:
         self._owner = owner
         self.items = items
-        self._resource: Resource | None = None
+        self._is_moved = False
         self.seen = 0
         self._actor = owner.control.current.number
         self._trail = owner.control.content_of(owner)
@@ -99,11 +99,6 @@ class _Position:
             # A loop that is given up may never say so.
             owner.positions = [*owner.positions, weakref.ref(self)]
 
-    @property
-    def resource(self) -> Resource:
-        assert self._resource is not None
-        return self._resource
-
     def content(self) -> Hashable:
         """What the container has held since the loop began, and when."""
         return (self._actor, self._trail)
@@ -111,9 +106,10 @@ class _Position:
     def moved(self) -> None:
         """The container has changed."""
         control: Control = self._owner.control
-        if self._resource is None:
-            self._resource = control.resource(f"{self._owner.resource.uses.label} loop of {self._actor}")
-            control.always_stop(self._resource)
+        if not self._is_moved:
+            self._is_moved = True
+            self.resource: Resource = control.resource(f"{self._owner.resource.uses.label} loop of {self._actor}")
+            control.always_stop(self.resource)
         self._trail = control.identities.number((self._trail, self.seen, control.content_of(self._owner)))
         control.changed(self)
 
@@ -121,8 +117,8 @@ class _Position:
         """The loop has ended."""
         if self._is_watching:
             self._owner.positions = [each for each in self._owner.positions if each() not in (self, None)]
-        if self._resource in self._owner.control.resources:
-            self._owner.control.resources.remove(self._resource)
+        if self._is_moved and self.resource in self._owner.control.resources:
+            self._owner.control.resources.remove(self.resource)
 
 
 class _View:
@@ -203,26 +199,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_ON_ALL = ("__repr__",)
-_ON_SETS = [
-    "__contains__",
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__and__",
-    "__rand__",
-    "__or__",
-    "__ror__",
-    "__sub__",
-    "__rsub__",
-    "__xor__",
-    "__rxor__",
-    "isdisjoint",
-]
-for _class, _names in ((Keys, [*_ON_ALL, *_ON_SETS]), (Items, [*_ON_ALL, *_ON_SETS]), (Values, [*_ON_ALL])):
+_ON_SETS = (
+    "__contains__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __rand__ __or__ __ror__ "
+    "__sub__ __rsub__ __xor__ __rxor__ isdisjoint __repr__"
+)
+for _class, _names in ((Keys, _ON_SETS.split()), (Items, _ON_SETS.split()), (Values, ["__repr__"])):
     for _name in _names:
         setattr(_class, _name, _on_view(_name))
 
@@ -231,5 +212,5 @@ def _in_values(self: Any, value: object) -> bool:
     return value in list(iterate(self._owner, lambda: iter(self._view), "in values"))
 
 
-Values.__contains__ = _in_values  # type: ignore[assignment]
-Values.__hash__ = object.__hash__  # type: ignore[assignment]
+Values.__contains__ = _in_values  # type: ignore[method-assign]
+Values.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -222,7 +222,7 @@ class _Flow:
             yield _Way(target, (*stack[:depth], *[False] * more))
 
     def statement_of(self, at: int) -> int | None:
-        """Where the operands of the instruction at offset ``at`` begin to be loaded; None where others wait with them."""
+        """Where the operands of the instruction at ``at`` begin to be loaded; None where others wait with them."""
         # A frame that calls may stand in the inline cache behind its call.
         number = max((number for offset, number in self._places.items() if offset <= at), default=-1)
         if number not in self._stacks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvlint.explore.control import Control, Strategy
@@ -30,7 +30,7 @@ class EverySchedule:
     final: Callable[[Control], list[Violation]]
     most_schedules: int = 200_000
     most_steps: int = 60
-    script: list[Choice] = field(default_factory=list)
+    script: Sequence[Choice] = field(default_factory=list)
     histories: list[int] = field(default_factory=list)
 
     def search(self) -> None:
@@ -79,7 +79,7 @@ class EverySchedule:
         last = self.script[-1].actor if self.script else -1
         could_go_on = any(choice.actor == last for choice in choices)
         self._frames.append(_Frame(choices, [could_go_on and choice.actor != last for choice in choices]))
-        self.script.append(choices[0])
+        self.script = [*self.script, choices[0]]
         return choices[0]
 
     def _note(self, final: tuple[Violation, ...]) -> None:

@@ -12,8 +12,8 @@ from kvlint.explore.adoption import Adopted
 from kvlint.explore.containers import Controlled
 from kvlint.explore.control import Actor, Control, Strategy
 from kvlint.explore.operations import Choice, Resource, Violation
-from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.limits import Limits
+from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.state_graph import StateGraph
 from kvlint.explore.switching import Greenlets, Switching
 

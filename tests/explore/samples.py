@@ -15,7 +15,7 @@ from .models import Body, Make, Model, World
 
 def multinomial(actors: int, steps: int) -> int:
     """The ways to interleave ``actors`` sequences of ``steps`` steps."""
-    return factorial(actors * steps) // factorial(steps) ** actors
+    return int(factorial(actors * steps) // factorial(steps) ** actors)
 
 
 def writers(actors: int, writes: int) -> Model:

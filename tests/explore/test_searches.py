@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kvlint.explore.operations import Violation
-from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.limits import Limits
+from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.state_graph import StateGraph
 from kvlint.explore.switching import Threads
 
