@@ -9,7 +9,7 @@ from typing import Any
 from kvlint.explore.containers import ABSENT, Controlled, adopt
 from kvlint.explore.control import Control
 from kvlint.explore.operations import WHOLE
-from kvlint.explore.primitives import _Primitive as Primitive
+from kvlint.explore.primitive import Primitive
 
 _LIMIT = 10_000
 
@@ -102,7 +102,7 @@ class Adopted:
                 self._visit(adopted, path)
 
     def _name(self, primitive: Any, label: str) -> None:
-        uses, earlier = self._control.uses(label), primitive.resource.uses
+        uses, earlier = self._control.sharing.uses(label), primitive.resource.uses
         uses.shared |= earlier.shared
         uses.exposed |= earlier.exposed
         uses.waits_for_anything |= earlier.waits_for_anything

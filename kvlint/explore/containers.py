@@ -75,7 +75,7 @@ class Controlled(Identified):
         moment = self.control.moment()
         return tuple([frozen(item, moment) for item in self.held()])
 
-    def entry(self, key: Hashable) -> Any:
+    def entry(self, key: Hashable) -> Any:  # noqa: ARG002
         """What is held under ``key``, unseen; all of it for WHOLE."""
         return self.control.content_of(self)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
+from kvlint.explore.actor import Actor, Stopped, Stubborn
 from kvlint.explore.aliases import Originals
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
-from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Uses, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Violation
+from kvlint.explore.sharing import Sharing
 from kvlint.explore.switching import Switching
 from kvlint.explore.watchdog import Stalled
 
@@ -24,14 +26,6 @@ _MOST_UNSTOPPED = 1_000
 _GATHERING = -1
 
 
-class Stopped(BaseException):
-    """Ends an actor at the end of a run; a BaseException, as workers catch Exception."""
-
-
-class Stubborn(Exception):
-    """An actor could not be ended: it catches BaseException and goes on."""
-
-
 class Holder(Protocol):
     """Something with a resource and a content."""
 
@@ -39,10 +33,6 @@ class Holder(Protocol):
 
     def content(self) -> Hashable:
         """What is held, as a key."""
-
-
-#: Something that was read: how to read it again without a stop, and what came of it.
-Read = tuple[Callable[..., Any], tuple[Any, ...], Any]
 
 
 class Strategy(Protocol):
@@ -60,62 +50,6 @@ class Strategy(Protocol):
         """The next choice, or None to end the run here."""
 
 
-class Actor:
-    """A thread of the program; ``is_foreign`` unless its function is the explorer's own."""
-
-    __slots__ = (
-        "bit",
-        "died",
-        "doing",
-        "finished",
-        "function",
-        "head",
-        "held",
-        "history",
-        "is_foreign",
-        "is_quiet",
-        "name",
-        "number",
-        "outcome",
-        "paused",
-        "pending",
-        "reads",
-        "started",
-        "stops",
-        "unstopped",
-    )
-
-    def __init__(self, number: int, name: str, function: Callable[[], None], *, is_foreign: bool = True) -> None:
-        self.number = number
-        self.is_foreign = is_foreign
-        self.bit = 1 << number
-        self.name = name
-        self.function = function
-        self.head: tuple[LoopHead, Resource, str] | None = None
-        self.begin()
-
-    def begin(self) -> None:
-        """Be as before the first operation."""
-        self.history = 0
-        self.pending: Operation | None = None
-        self.doing: Operation | None = None
-        self.outcome = 0
-        self.paused = False
-        self.is_quiet = False
-        self.started = False
-        self.finished = False
-        self.died: BaseException | None = None
-        self.reads: list[Read] = []
-        self.stops = 0
-        self.unstopped = 0
-        self.held: list[int] = []
-
-    def can_go_on(self) -> bool:
-        """Whether the actor waits for nothing but its turn."""
-        pending = self.pending
-        return pending is not None and (pending.ready is None or pending.ready())
-
-
 class Control:
     """What controlled objects ask before an operation and tell after it.
 
@@ -131,7 +65,7 @@ class Control:
         self.resources: list[Resource] = []
         self.events: list[Violation] = []
         self.record: Callable[[Actor, Operation, Any], None] | None = None
-        self.grown = False
+        self.sharing = Sharing()
         #: What the program does that no schedule shows, in words: then nothing can be said to hold.
         self.limits: set[str] = set()
         self._problem: BaseException | None = None
@@ -139,7 +73,6 @@ class Control:
         self._within: Actor | None = None
         self.steps = 0
         self.outside: Callable[[], Hashable] = lambda: None
-        self._uses: dict[str, Uses] = {}
         self._kept = 0
         self._gathering = False
         self._stopping = False
@@ -152,20 +85,12 @@ class Control:
         self.touched: list[Holder] = []
         self._shared: list[Resource] = []
         self._born: dict[Hashable, int] = {}
-        self._guards: dict[int, frozenset[int]] = {}
 
     # What there is.
 
-    def uses(self, label: str) -> Uses:
-        """Who uses the resources of one label."""
-        found = self._uses.get(label)
-        if found is None:
-            found = self._uses[label] = Uses(label)
-        return found
-
     def resource(self, label: str) -> Resource:
         """A new resource; those of one label are judged together."""
-        uses = self.uses(label)
+        uses = self.sharing.uses(label)
         maker = self.current or self._within
         birth = (label, -1 if maker is None else (maker.number, maker.history))
         nth = self._born.get(birth, 0)
@@ -179,25 +104,6 @@ class Control:
         self._kept = len(self.resources)
         self.identities.keep()
         self.originals.keep()
-
-    def stops(self) -> list[str]:
-        """The names of what several actors use, so that operations on it are chosen for."""
-        return [uses.label for uses in self._uses.values() if uses.shared and uses.exposed]
-
-    def stop_at(self, labels: Collection[str]) -> None:
-        """Operations on what has one of these names are chosen for, and no others."""
-        for label in labels:
-            self.uses(label)
-        for label, uses in self._uses.items():
-            uses.shared = uses.exposed = label in labels
-
-    def always_stop(self, resource: Resource) -> None:
-        """Every operation on ``resource`` is one to be chosen for, whoever uses it."""
-        resource.uses.shared = resource.uses.exposed = True
-
-    def expose(self, resource: Resource) -> None:
-        """No lock makes the operations on ``resource`` needless to choose for: it is one itself."""
-        resource.uses.exposed = True
 
     def holds(self, lock: int) -> None:
         """The actor that runs has taken a lock."""
@@ -232,16 +138,16 @@ class Control:
             self._stop_again(actor)
         uses = resource.uses
         if not (uses.writers if writes else uses.actors) & actor.bit:
-            self._note(uses, actor, writes)
+            self.sharing.note(uses, actor, writes)
         if uses.shared and not uses.exposed:
-            self._note_guards(resource, actor)
+            self.sharing.note_guards(resource, actor)
         stops = (uses.shared and uses.exposed) or outcomes > 1
         if not stops and (ready is None or ready()):
             actor.unstopped += 1
             if actor.unstopped > _MOST_UNSTOPPED:
                 # It polls what others may only come to use later.
-                self.always_stop(resource)
-                self.grown = True
+                self.sharing.always_stop(resource)
+                self.sharing.grown = True
             # Done without a stop, as a lock orders it; what it observes decides what the actor does all the same.
             actor.is_quiet = uses.shared
             return 0
@@ -273,7 +179,7 @@ class Control:
         actor = self._within
         if actor is None or self._stopping or (actor.doing is not None and actor.doing.resource is resource):
             return
-        self._note(resource.uses, actor, writes)
+        self.sharing.note(resource.uses, actor, writes)
         if resource.uses.shared:
             self.limits.add(f"{resource.uses.label} is used in the middle of an operation on something else")
 
@@ -455,11 +361,11 @@ class Control:
         self.identities.begin()
         self.originals.begin()
         self.events = []
-        if self.grown:
+        if self.sharing.grown:
             # Actors now come to other first operations, and are back where they began at those.
             for actor in self.actors:
                 actor.head = None
-        self.grown = False
+        self.sharing.grown = False
         self.steps = 0
         self._stopping = False
         self._over = False
@@ -522,25 +428,6 @@ class Control:
         if self._stopping:
             raise Stopped
         self.current = actor
-
-    def _note_guards(self, resource: Resource, actor: Actor) -> None:
-        """Note which locks are held wherever a resource is used: with one, its operations need no stop of their own."""
-        known = self._guards.get(resource.identity)
-        held = frozenset(actor.held)
-        common = held if known is None else known & held
-        if common != known:
-            self._guards[resource.identity] = common
-        if not common and not resource.uses.exposed:
-            resource.uses.exposed = True
-            self.grown = True
-
-    def _note(self, uses: Uses, actor: Actor, writes: bool) -> None:
-        uses.actors |= actor.bit
-        if writes:
-            uses.writers |= actor.bit
-        if uses.writers and uses.actors & (uses.actors - 1) and not uses.shared:
-            uses.shared = True
-            self.grown = True
 
     def _end(self) -> None:
         self.limits.update(

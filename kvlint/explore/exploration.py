@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kvlint.explore.control import Stubborn
+from kvlint.explore.actor import Stubborn
 from kvlint.explore.opening import Unsupported
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.program import Load, Program
@@ -145,7 +145,7 @@ def _result(program: Program, evidence: _Evidence) -> ScenarioResult:
         seconds=0.0 if search is None else search.seconds,
         quick_seconds=evidence.quick_seconds,
         reason="; ".join(filter(None, reasons)),
-        shared=tuple(program.control.stops()),
+        shared=tuple(program.control.sharing.stops()),
         properties=results,
     )
 

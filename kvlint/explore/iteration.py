@@ -109,7 +109,7 @@ class _Position:
         if not self._is_moved:
             self._is_moved = True
             self.resource: Resource = control.resource(f"{self._owner.resource.uses.label} loop of {self._actor}")
-            control.always_stop(self.resource)
+            control.sharing.always_stop(self.resource)
         self._trail = control.identities.number((self._trail, self.seen, control.content_of(self._owner)))
         control.changed(self)
 

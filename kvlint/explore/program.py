@@ -7,9 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kvlint.explore.actor import Actor
 from kvlint.explore.adoption import Adopted
 from kvlint.explore.backend import Backend, Frames, Sender
-from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.opening import Unsupported, hand_over, open_room
 from kvlint.explore.operations import TRANSFER, WHOLE, Choice, Violation
 from kvlint.explore.primitives import Waiting
@@ -71,9 +72,9 @@ class Program:
         self._inbox.uses.waits_for_anything = True
         if any(message.life for order in scenario.orders for message in order):
             # Whether it has come depends on what others did: receiving it is a step of its own.
-            control.always_stop(self._inbox)
+            control.sharing.always_stop(self._inbox)
         self._transfer = control.resource("transfer")
-        control.always_stop(self._transfer)
+        control.sharing.always_stop(self._transfer)
         self.properties = Properties(self, self._adopted.tables)
         backend.hooks.receive = self._receive
         backend.hooks.transfer_state = self._transfer_state
@@ -100,7 +101,7 @@ class Program:
         self.properties.begin()
         self.control.run(strategy)
         if self._adopted.control_changed_attributes():
-            self.control.grown = True
+            self.control.sharing.grown = True
 
     @property
     def status_label(self) -> str:
@@ -112,9 +113,9 @@ class Program:
         """Make ready for a schedule that was found in another process, with yield points at ``stops``."""
         for _ in range(_MOST_GROWTHS):
             self.run(_Sequential())
-            if not self.control.grown:
+            if not self.control.sharing.grown:
                 break
-        self.control.stop_at(stops)
+        self.control.sharing.stop_at(stops)
 
     def final(self, control: Control) -> list[Violation]:
         """What a run that came to its end has broken."""

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
+from kvlint.explore.actor import Actor
 from kvlint.explore.containers import ABSENT
-from kvlint.explore.control import Actor, Control
+from kvlint.explore.control import Control
 from kvlint.explore.operations import WHOLE, Choice, Operation, Violation
 from kvlint.explore.program import Program
 from kvlint.explore.results import Place, Step, Witness
@@ -180,7 +181,7 @@ def witness(program: Program, wanted: Violation, choices: Sequence[Choice]) -> W
         property=wanted.property,
         digest=program.backend.digest[:_DIGITS],
         choices=packed(choices),
-        stops=tuple(program.control.stops()),
+        stops=tuple(program.control.sharing.stops()),
     )
     return _shown(program, seen, wanted.property, _sentence(wanted), token(made))
 

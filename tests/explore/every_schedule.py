@@ -64,7 +64,7 @@ class EverySchedule:
         return False
 
     def choose(self, control: Control) -> Choice | None:
-        self._grown = control.grown
+        self._grown = control.sharing.grown
         if self._grown:
             return None
         if self._frames:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvlint.explore import primitives
+from kvlint.explore.actor import Actor
 from kvlint.explore.adoption import Adopted
 from kvlint.explore.containers import Controlled
-from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Choice, Resource, Violation
+from kvlint.explore.primitive import Primitive
 from kvlint.explore.search.limits import Limits
 from kvlint.explore.search.partial_order import PartialOrder
 from kvlint.explore.search.state_graph import StateGraph
@@ -59,7 +60,7 @@ class Model:
         self._adopted.restore()
         self.control.run(strategy)
         if self._adopted.control_changed_attributes():
-            self.control.grown = True
+            self.control.sharing.grown = True
 
     def final(self, control: Control) -> list[Violation]:
         current, control.current = control.current, None
@@ -86,7 +87,7 @@ def plain(value: Any) -> Hashable:
         return frozenset(value)
     if isinstance(value, list | deque):
         return tuple(map(plain, value))
-    if isinstance(value, primitives._Primitive):
+    if isinstance(value, Primitive):
         return value.content()
     if isinstance(value, Resource):
         return value.uses.label

@@ -98,8 +98,10 @@ COMMON: list[str] = [
     "str(v)", "f'{v}'", "copy.copy(v)", "copy.deepcopy(v)", "pickle.loads(pickle.dumps(v))", "isinstance(v, type(o()))",
     "hash(v)", "max(v, key=str)", "any(v)", "all(v)", "Counter(v)", "dict.fromkeys(v)", "list(chain(v, v))",
     "list(islice(v, 2))", "next(filter(None, v))", "_starred(v)", "_unpacked(*v)", "list(reversed(v))", "reversed(v)",
-    "v < o()", "v <= o()", "v > o()", "v >= o()", "v + o()", "v | o()", "v & o()", "v - o()", "v ^ o()", "v * 2", "2 * v",
-    "o() + v", "o() | v", "o() & v", "o() - v", "o() ^ v", "_matched(v)", "v.copy()", "v.clear()", "v.pop()", "v.copy(1)",
+    "v < o()", "v <= o()", "v > o()", "v >= o()", "v + o()", "v | o()", "v & o()", "v - o()", "v ^ o()", "v * 2",
+    "2 * v",
+    "o() + v", "o() | v", "o() & v", "o() - v", "o() ^ v", "_matched(v)", "v.copy()", "v.clear()", "v.pop()",
+    "v.copy(1)",
     "v.nothing", "v.__sizeof__() > 0", "', '.join(map(str, v))", "v.clear() or list(v)", "v is v", "deque(v)",
     "_changed_in_loop(v)", "v.__len__()", "v.__contains__(1)", "v[[]]", "v.__iter__()", "_augmented('*=', 2)(v)",
     "_augmented('|=', o())(v)", "_augmented('+=', o())(v)", "_augmented('+=', 1)(v)", "_augmented('|=', 1)(v)",
@@ -123,15 +125,19 @@ MAPPING: list[str] = [
     "repr(v.items())", "repr(v.values())", "isinstance(v.keys(), KeysView)", "isinstance(v.items(), ItemsView)",
     "isinstance(v.values(), ValuesView)", "isinstance(v, Mapping)", "isinstance(v, MutableMapping)",
     "dict(v.keys().mapping)", "dict(v.items())", "sum(1 for _ in v.items())", "sorted(v.items(), key=str)",
-    "json.dumps(v, default=str)", "json.dumps({'x': v}, indent=1)", "dict(zip(v.keys(), v.values()))", "hash(v.values()) != 0",
+    "json.dumps(v, default=str)", "json.dumps({'x': v}, indent=1)", "dict(zip(v.keys(), v.values()))",
+    "hash(v.values()) != 0",
     "hash(v.keys())", "[v.pop(k) for k in list(v)]", "[k for k in v if v.pop(k)]", "{k: x for k, x in v.items()}",
     "v.move_to_end(1, last=False) or list(v)", "v.popitem(last=False)", "v.fromkeys([1])",
 ]  # fmt: skip
 SET: list[str] = [
-    "v.add(9)", "v.add(1)", "v.add([])", "v.discard(1)", "v.discard(9)", "v.remove(1)", "v.remove(9)", "v.update([9], (8,))",
-    "v.union([9], {8})", "v.intersection([1])", "v.difference([1])", "v.symmetric_difference([1, 9])", "v.issubset([1])",
+    "v.add(9)", "v.add(1)", "v.add([])", "v.discard(1)", "v.discard(9)", "v.remove(1)", "v.remove(9)",
+    "v.update([9], (8,))",
+    "v.union([9], {8})", "v.intersection([1])", "v.difference([1])", "v.symmetric_difference([1, 9])",
+    "v.issubset([1])",
     "v.issuperset([1])", "v.isdisjoint([9])", "v.difference_update([1])", "v.intersection_update([1])",
-    "v.symmetric_difference_update([1, 9])", "v | {9}", "{9} | v", "v & {1}", "{1} & v", "v - {1}", "{1, 9} - v", "v ^ {1, 9}",
+    "v.symmetric_difference_update([1, 9])", "v | {9}", "{9} | v", "v & {1}", "{1} & v", "v - {1}", "{1, 9} - v",
+    "v ^ {1, 9}",
     "{1, 9} ^ v", "v <= {1}", "{1} <= v", "{1} < v", "v >= {1}", "v > frozenset([1])", "frozenset([1]) | v", "v | [1]",
     "_augmented('|=', {9})(v)", "_augmented('&=', {1})(v)", "_augmented('-=', {1})(v)", "_augmented('^=', {1})(v)",
     "_augmented('-=', [1])(v)", "isinstance(v, MutableSet)", "{7}.union(v)", "{1}.issubset(v)", "set.union({7}, v)",
@@ -222,7 +228,7 @@ def _inside(code: str, make: Callable[[], Any], *, shared: bool) -> tuple[Any, A
 
     model = Model(build, user)
     if shared:
-        model.control.always_stop(model.world.value.resource)
+        model.control.sharing.always_stop(model.world.value.resource)
 
     naive(lambda: model)
     return outcomes[-1][0], outcomes[-1][1]
@@ -234,7 +240,8 @@ def test_every_public_method_is_an_operation_or_one_of_the_known(kind: str) -> N
     ours = CONTROLLED[plain]
     known = {
         *dir(object),
-        "__class_getitem__", "__new__", "__init__", "fromkeys", "__missing__", "default_factory", "maxlen", "__length_hint__",
+        "__class_getitem__", "__new__", "__init__", "fromkeys", "__missing__", "default_factory", "maxlen",
+        "__length_hint__",
         "__dict__", "__module__", "__weakref__", "__hash__", "__copy__", "__reduce__", "__reduce_ex__", "__getstate__",
     }  # fmt: skip
     own = {name for base in ours.__mro__ if base.__module__.startswith("kvlint.") for name in vars(base)}
@@ -262,10 +269,13 @@ def _steps(use: Use, make: Callable[[], Any]) -> int:
 
 WHOLE_USES: list[Use] = [
     list, tuple, dict, set, sorted, repr, len, bool, copy.copy, json.dumps, lambda v: list(v.values()),
-    lambda v: {**v}, lambda v: [*v], lambda v: sorted(v.items()), lambda v: dict(v.items()), lambda v: v == {}, lambda v: 1 in v,
-    lambda v: v.copy(), lambda v: list(v.keys()), lambda v: tuple(v.items()), lambda v: len(v.items()), lambda v: v.keys() & {1},
+    lambda v: {**v}, lambda v: [*v], lambda v: sorted(v.items()), lambda v: dict(v.items()), lambda v: v == {},
+    lambda v: 1 in v,
+    lambda v: v.copy(), lambda v: list(v.keys()), lambda v: tuple(v.items()), lambda v: len(v.items()),
+    lambda v: v.keys() & {1},
     lambda v: v | {}, lambda v: {} | v, lambda v: sum(v), lambda v: 1 in v.values(), lambda v: v.keys() == {1},
-    lambda v: {9: 9}.update(v), lambda v: OrderedDict.fromkeys(v), lambda v: "".join(map(str, list(v))), lambda v: max(v, default=0),
+    lambda v: {9: 9}.update(v), lambda v: OrderedDict.fromkeys(v), lambda v: "".join(map(str, list(v))),
+    lambda v: max(v, default=0),
 ]  # fmt: skip
 
 

@@ -119,7 +119,7 @@ def _inside(make: Any, uses: list[str], *, shared: bool) -> list[Any]:
 
     model = Model(build, user)
     if shared:
-        model.control.always_stop(model.world.primitive.resource)
+        model.control.sharing.always_stop(model.world.primitive.resource)
     naive(lambda: model)
     return found[-1]  # type: ignore[no-any-return]
 
@@ -203,7 +203,8 @@ def test_last_of_what_was_put_comes_first() -> None:
 def test_what_was_kept_is_there_again() -> None:
     control = Control(Greenlets())
     uses = {
-        "Lock": "p.acquire()", "RLock": "p.acquire()", "Semaphore": "p.acquire()", "Event": "p.set()", "Queue": "p.put(1)",
+        "Lock": "p.acquire()", "RLock": "p.acquire()", "Semaphore": "p.acquire()", "Event": "p.set()",
+        "Queue": "p.put(1)",
         "SimpleQueue": "p.put(1)", "PriorityQueue": "p.put(1)",
     }  # fmt: skip
     for name, use in uses.items():

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kvlint.explore import loop_heads
-from kvlint.explore.control import Actor, Control
+from kvlint.explore.actor import Actor
+from kvlint.explore.control import Control
 from kvlint.explore.operations import Access
 
 from .models import Cut, Make, cached, naive

@@ -17,7 +17,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kvlint.explore.control import Actor, Control, Strategy
+from kvlint.explore.actor import Actor
+from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import WHOLE, Access, Choice, Violation
 from kvlint.explore.search.limits import Limits
 
@@ -181,8 +182,8 @@ class PartialOrder:
 
     def choose(self, control: Control) -> Choice | None:
         """The next step; None at the end, and where every step was tried elsewhere."""
-        self._grown = control.grown
-        if control.grown:
+        self._grown = control.sharing.grown
+        if control.sharing.grown:
             return None
         self._note(control.events)
         if len(self._states) >= self._limits.steps:

@@ -87,8 +87,8 @@ class PreemptionBound:
 
     def choose(self, control: Control) -> Choice | None:
         """The next branch; None in a state that was reached with no more preemptions before."""
-        self._grown = control.grown
-        if control.grown:
+        self._grown = control.sharing.grown
+        if control.sharing.grown:
             return None
         for violation in control.events:
             self._note(violation)

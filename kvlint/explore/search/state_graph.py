@@ -142,8 +142,8 @@ class StateGraph:
     def choose(self, control: Control) -> Choice | None:
         """The next branch; None in a state that was seen."""
         path = self._path
-        self._grown = control.grown
-        if control.grown:
+        self._grown = control.sharing.grown
+        if control.sharing.grown:
             return None
         key = control.state()
         number = self._numbers.get(key)

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from kvlint.explore.control import Actor, Control
+from kvlint.explore.actor import Actor
+from kvlint.explore.control import Control
 from kvlint.explore.loading import UnforeseenUse
 from kvlint.explore.operations import Choice
 from kvlint.explore.switching import Greenlets, Switching, Threads
@@ -46,7 +47,7 @@ def raising(problem: BaseException) -> Callable[[Control], None]:
 
 def waiting(control: Control) -> None:
     resource = control.resource("something")
-    control.always_stop(resource)
+    control.sharing.always_stop(resource)
     control.before(resource, "use", None, True)
     control.after(None)
 
