@@ -234,7 +234,7 @@ def test_a_head_knows_itself_and_what_has_changed() -> None:
         number = 0
 
     def worker(changes: Any) -> None:
-        thing, mine, bound = Thing(), (1, "a", None, True), [].append
+        thing, mine, bound = Thing(), (1, "a", None, True), str.upper
         head = None
         while True:
             frame = sys._getframe()
@@ -284,7 +284,7 @@ def test_what_goes_through_a_container() -> None:
         [str(item) for item in asked]
         list(asked)
         sorted(asked, key=str)
-        [*asked]
+        str([*asked])
         () = asked
         ",".join(asked)
         renamed(asked)
