@@ -21,6 +21,7 @@ _LAZY: tuple[Any, ...] = (
     filter,
     iter,
     reversed,
+    next,
     *(made for made in vars(itertools).values() if isinstance(made, type)),
 )
 _LAZY_NAMES = frozenset({made.__name__ for made in _LAZY} | {"from_iterable"})
@@ -55,7 +56,8 @@ def goes_through_later(frame: FrameType) -> bool:
     operation, callee, scope = _operation(frame.f_code, frame.f_lasti)
     if operation not in _CALLS:
         # Not so ``[*table]``, ``f(**table)``, ``first, second = table``; a call with ``*`` may be of anything.
-        return operation == "CALL_FUNCTION_EX"
+        # ``chain`` asks for its second argument's items in the middle of a loop.
+        return operation in ("CALL_FUNCTION_EX", "FOR_ITER", "SEND")
     if scope is _Scope.ATTRIBUTE:
         return callee in _LAZY_NAMES
     if scope is _Scope.NONE:
@@ -101,7 +103,8 @@ def _callee(instructions: list[dis.Instruction], call: dis.Instruction) -> dis.I
         each = instructions.pop()
         if pushed == wanted and each.opname != "PUSH_NULL":
             return each
-        if each.opcode in dis.hasjrel or each.opcode in dis.hasjabs:
+        if each.is_jump_target or each.opcode in dis.hasjrel or each.opcode in dis.hasjabs:
+            # One of several may have been loaded.
             return None
         if pushed != wanted:
             argument = each.arg if each.opcode >= dis.HAVE_ARGUMENT else None

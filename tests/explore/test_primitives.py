@@ -203,10 +203,14 @@ def test_last_of_what_was_put_comes_first() -> None:
 def test_what_was_kept_is_there_again() -> None:
     control = Control(Greenlets())
     uses = {
-        "Lock": "p.acquire()", "RLock": "p.acquire()", "Semaphore": "p.acquire()", "Event": "p.set()",
+        "Lock": "p.acquire()",
+        "RLock": "p.acquire()",
+        "Semaphore": "p.acquire()",
+        "Event": "p.set()",
         "Queue": "p.put(1)",
-        "SimpleQueue": "p.put(1)", "PriorityQueue": "p.put(1)",
-    }  # fmt: skip
+        "SimpleQueue": "p.put(1)",
+        "PriorityQueue": "p.put(1)",
+    }
     for name, use in uses.items():
         made = PAIRS[name][1](control, name)
         if "Queue" in name:
