@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
 from typing import Any
 
-from kvlint.explore.containers import ABSENT, Controlled, adopt
+from kvlint.explore.containers import ABSENT, CONTROLLED, Controlled, adopt
 from kvlint.explore.control import Control
 from kvlint.explore.operations import WHOLE
 from kvlint.explore.primitive import Primitive
+from kvlint.explore.stored_attributes import stored_attributes
 
 _LIMIT = 10_000
 
@@ -32,8 +34,10 @@ class _Attribute:
             value = owner.__dict__[self.name]
         except KeyError:
             problem = AttributeError(self.name)
+            self._control.note_read(self._control.content_of, (self,), self._control.content_of(self))
             self._control.after(problem)
             raise problem from None
+        self._control.note_read(owner.__dict__.get, (self.name,), value)
         self._control.after(value)
         return value
 
@@ -78,8 +82,10 @@ class Adopted:
         self.tables: dict[str, Any] = {}
         for name, root in roots.items():
             self._visit(root, name)
+        control.identities.controlled.update(id(found) for found, _ in self._objects)
         self._saved = [dict(vars(found)) for found, _ in self._objects]
         self._values = [list(map(id, saved.values())) for saved in self._saved]
+        self._control_stored_attributes()
         self._note_contents()
 
     def _visit(self, found: Any, label: str) -> None:
@@ -92,14 +98,37 @@ class Adopted:
             self.tables[label] = found
             for value in _held(found):
                 self._visit(value, label + "[…]")
-        elif self._is_ours(type(found)) and hasattr(found, "__dict__"):
-            self._objects.append((found, label))
-            for name, value in list(vars(found).items()):
-                path = f"{label}.{name}" if label else name
-                adopted = adopt(self._control, value, path)
-                if adopted is not value:
-                    vars(found)[name] = adopted
-                self._visit(adopted, path)
+        elif self._is_ours(type(found)) and hasattr(found, "__dict__") and not isinstance(found, Enum):
+            self._visit_object(found, label)
+        elif type(found) is tuple:
+            for value in found:
+                if type(value) in CONTROLLED:
+                    self._control.limits.add(f"{label} is a tuple with a {type(value).__qualname__}, which is not seen")
+                self._visit(value, f"{label}[…]")
+
+    def _visit_object(self, found: Any, label: str) -> None:
+        self._objects.append((found, label))
+        for name, value in list(vars(found).items()):
+            path = f"{label}.{name}" if label else name
+            adopted = adopt(self._control, value, path)
+            if adopted is not value:
+                vars(found)[name] = adopted
+            self._visit(adopted, path)
+        self._visit_class(type(found))
+
+    def _visit_class(self, kind: type) -> None:
+        """What classes of the tree hold for all of their objects; slots are only told, as nothing can stand in them."""
+        for each in kind.__mro__:
+            if id(each) in self._seen or not self._is_ours(each):
+                continue
+            self._seen.add(id(each))
+            if vars(each).get("__slots__"):
+                self._control.limits.add(f"objects of {each.__qualname__} have slots, whose changes are not seen")
+            for name, value in list(vars(each).items()):
+                if type(value) in CONTROLLED and not name.startswith("__"):
+                    adopted = adopt(self._control, value, f"{each.__qualname__}.{name}")
+                    setattr(each, name, adopted)
+                    self._visit(adopted, f"{each.__qualname__}.{name}")
 
     def _name(self, primitive: Any, label: str) -> None:
         uses, earlier = self._control.sharing.uses(label), primitive.resource.uses
@@ -148,6 +177,17 @@ class Adopted:
         for attribute in self._attributes:
             attribute.renewed()
 
+    def _control_stored_attributes(self) -> None:
+        """Attributes that code stores outside of constructors are operations from the first run on.
+
+        What is stored and is as before at the end of a run would not be found by comparing.
+        """
+        stored = stored_attributes({type(found) for found, _ in self._objects})
+        for (found, label), saved in zip(self._objects, self._saved, strict=True):
+            names = [name for name in saved if name in stored]
+            if names:
+                self._attributes += _install(self._control, found, label, names)
+
     def control_changed_attributes(self) -> list[str]:
         """Make attributes that differ from what was adopted operations; their names, when there are new ones."""
         names = []
@@ -166,7 +206,9 @@ class Adopted:
 
 def _install(control: Control, found: Any, label: str, names: list[str]) -> list[_Attribute]:
     attributes = {name: _Attribute(control, found, name, f"{label}.{name}") for name in names}
-    found.__class__ = type(type(found).__name__, (type(found),), dict(attributes))
+    kind = type(found)
+    names_of_kind = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    found.__class__ = type(kind.__name__, (kind,), {**attributes, **names_of_kind})
     return list(attributes.values())
 
 

@@ -42,6 +42,9 @@ class Backend(Protocol):
     def stubbed(self) -> Sequence[str]:
         """What is not real, in words."""
 
+    def left_out(self) -> Sequence[str]:
+        """What of the program takes no part, in words: then nothing can be said to hold."""
+
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Name and function of every thread that the manager started: workers first, the listener last."""
 

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, cast
 
 from kvlint.explore.aliases import bind_anew
 from kvlint.explore.control import Control
-from kvlint.explore.identities import Identified
+from kvlint.explore.identities import PLAIN, Identified
 from kvlint.explore.iteration import Items, Keys, Site, Values, iterate
 from kvlint.explore.operations import WHOLE, Resource
 
@@ -124,6 +124,10 @@ class Controlled(Identified):
     __hash__ = None  # type: ignore[assignment]
 
 
+#: Containers of built-in types; of classes derived from them the operations are not known.
+_MUTABLE = (dict, list, set, deque, bytearray)
+
+
 def adopt(control: Control, value: Any, label: str) -> Any:
     """A controlled container in the place of ``value`` where it is a plain one, with what it holds; else ``value``.
 
@@ -132,6 +136,8 @@ def adopt(control: Control, value: Any, label: str) -> Any:
     """
     made = CONTROLLED.get(type(value))
     if made is None:
+        if type(value) not in PLAIN and isinstance(value, _MUTABLE) and not issubclass(type(value), Controlled):
+            control.limits.add(f"{label} is a {type(value).__qualname__}, and what is done to it is not seen")
         return value
     known = control.originals.of(value)
     if known is not None:

@@ -13,7 +13,7 @@ from kvlint.explore.aliases import Originals
 from kvlint.explore.identities import PLAIN, Identities
 from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
-from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Violation
+from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Violation, entry_of
 from kvlint.explore.sharing import Sharing
 from kvlint.explore.switching import Switching
 from kvlint.explore.watchdog import Stalled
@@ -336,8 +336,7 @@ class Control:
             pending = actor.pending
             if pending is None or not (pending.ready is None or pending.ready()):
                 continue
-            key = None if pending.key is WHOLE else self.identities.frozen(pending.key, actor.history)
-            access = Access(pending.resource.identity, key, pending.writes, pending.kind == TRANSFER)
+            access = Access(pending.resource.identity, entry_of(pending.key), pending.writes, pending.kind == TRANSFER)
             for outcome in range(pending.outcomes):
                 choices.append(Choice(actor.number, outcome))
                 accesses.append(access)
@@ -433,6 +432,10 @@ class Control:
         self.limits.update(
             f"a container that {changed.resource.uses.label} holds is changed by another name of it"
             for changed in self.originals.changed()
+        )
+        self.limits.update(
+            f"attributes of a {name} change after others could find it, which is not seen"
+            for name in self.identities.changed()
         )
         self._stopping = True
         for actor in self.actors:

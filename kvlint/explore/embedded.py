@@ -45,6 +45,10 @@ class EmbeddedBackend:
             raise RuntimeError("the transfer broke off")
         return True
 
+    def left_out(self) -> list[str]:
+        """Nothing."""
+        return []
+
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """The worker and the listener."""
         manager = self.manager

@@ -29,6 +29,10 @@ class Identities:
         self._seen: dict[int, tuple[Any, Hashable]] = {}
         self._fixed: dict[int, tuple[Any, Hashable]] = {}
         self._names: dict[Hashable, int] = {}
+        #: Objects whose attributes are controlled, by id().
+        self.controlled: set[int] = set()
+        self._attributes: list[tuple[Any, list[int]]] = []
+        self._kept_attributes: list[tuple[Any, list[int]]] = []
 
     def number(self, key: Hashable) -> int:
         """The number of ``key``."""
@@ -38,12 +42,22 @@ class Identities:
     def keep(self) -> None:
         """Let the objects seen so far keep their names in every later run: they were there before it began."""
         self._fixed.update(self._seen)
+        self._kept_attributes += self._attributes
         self.begin()
 
     def begin(self) -> None:
         """Forget the objects of the last run."""
         self._seen = {}
         self._names = {}
+        self._attributes = []
+
+    def changed(self) -> set[str]:
+        """Names of the classes of objects whose attributes are others than when the objects were first seen."""
+        return {
+            type(value).__qualname__
+            for value, held in (*self._attributes, *self._kept_attributes)
+            if list(map(id, vars(value).values())) != held
+        }
 
     def frozen(self, value: Any, moment: Hashable) -> Hashable:
         """``value`` as a key; ``moment`` is the history of the actor that has it in its hands."""
@@ -71,4 +85,7 @@ class Identities:
         name = (*born, nth)
         # The object is kept with its name, so that its number is not given to another in this run.
         self._seen[id(value)] = (value, name)
+        held = getattr(kind, "__dictoffset__", 0) and vars(value)
+        if held and id(value) not in self.controlled:
+            self._attributes.append((value, list(map(id, held.values()))))
         return name

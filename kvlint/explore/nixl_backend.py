@@ -31,6 +31,10 @@ class NixlBackend:
         self.registration_frames = loaded.registration_frames
         self._modules = frozenset(loaded.loaded)
 
+    def left_out(self) -> list[str]:
+        """Threads of the manager that take no part, in words."""
+        return [f"the thread {thread.name} of the manager takes no part" for thread in self.loaded.others]
+
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Workers, then the listener."""
         workers = self.loaded.workers

@@ -78,6 +78,14 @@ class Choice(NamedTuple):
     outcome: int = 0
 
 
+def entry_of(key: Any) -> Hashable:
+    """A key as what tells one entry from another: None where that is not certain.
+
+    True, 1 and 1.0 are one key of a dict, and so are equal objects of any class.
+    """
+    return key if type(key) in (int, str, bytes) else None
+
+
 class Access(NamedTuple):
     """What an operation does to which resource.
 

@@ -87,6 +87,8 @@ class Program:
             Actor(number, name, body, is_foreign=name != SCHEDULER) for number, (name, body) in enumerate(bodies)
         ]
         control.outside = self._outside
+        control.limits.update(backend.left_out())
+        backend.hooks.started = self._thread_started
         control.keep()
 
     def run(self, strategy: Strategy) -> None:
@@ -230,6 +232,9 @@ class Program:
         self._handled = message
         control.after(f"{message.kind.value} {message.room} {self._arrived}")
         return self._messages[message]
+
+    def _thread_started(self, thread: Any) -> None:
+        self.control.limits.add(f"the thread {thread.name}, which is started in a run, takes no part")
 
     def _has_message(self) -> bool:
         order = self._order if self._order is not None else self.scenario.orders[0]

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from kvlint.explore.containers import ABSENT
+from kvlint.explore.opening import Unsupported
 from kvlint.explore.operations import Violation
 from kvlint.properties import (
     LEAKED_RECORD,
@@ -141,7 +142,7 @@ class Properties:
     def _find_status_table(self) -> Any:
         """The table that ``check_status`` looks a room up in."""
         manager = self._program.backend.manager
-        room, status = object(), object()
+        room, status = _UNUSED_ROOM, object()
         for table in self._tables.values():
             if isinstance(table, dict):
                 dict.__setitem__(table, room, status)
@@ -152,7 +153,7 @@ class Properties:
                     continue
                 finally:
                     dict.pop(table, room, None)
-        raise LookupError("check_status() of the manager reads none of the manager's tables")
+        raise Unsupported("check_status() of the manager reads none of the manager's tables")
 
     def _ask_about_nothing(self) -> str:
         """What failure_exception() says of a room of which nothing was recorded."""
@@ -172,9 +173,8 @@ def _without_room(reason: Exception, room: int) -> str:
 
 
 def _has(table: Any, room: Hashable) -> bool:
-    if isinstance(table, dict):
-        return dict.__contains__(table, room)
-    return isinstance(table, set) and set.__contains__(table, room)
+    held = table.held()
+    return room in dict(held) if isinstance(table, dict) else room in list(held)
 
 
 def _names(poll: Any) -> dict[Any, str]:

@@ -33,7 +33,7 @@ class Clock:
 
 def substitutes(control: Control, clock: Clock) -> dict[str, ModuleType]:
     """Modules under the names that they take the place of; ``threading.Thread`` is not among what they have."""
-    waiting = primitives.Waiting(control, "time")
+    waiting = primitives.Waiting(control, "time", is_of_time=True)
     return {
         "threading": _threading(control),
         "queue": _queue(control),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -12,10 +13,14 @@ from kvlint.explore.primitive import Primitive
 
 
 class Waiting(Primitive):
-    """Sleeps and polls: whoever has found nothing to do goes on when something it read has changed."""
+    """Sleeps and polls: whoever has found nothing to do goes on when something it read has changed.
 
-    def __init__(self, control: Control, label: str) -> None:
+    Where it is the time that passes (``is_of_time``), that is less than what can happen, and is noted as a limit.
+    """
+
+    def __init__(self, control: Control, label: str, *, is_of_time: bool = False) -> None:
         super().__init__(control, label)
+        self._is_of_time = is_of_time
         self.resource.uses.waits_for_anything = True
         # Whether it waits depends on what others did up to then: going on at once is a step like any other.
         control.sharing.always_stop(self.resource)
@@ -34,6 +39,10 @@ class Waiting(Primitive):
         def ready() -> bool:
             return any(_reads_differently(*read) for read in reads)
 
+        if self._is_of_time and not ready():
+            frame = sys._getframe(1)
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self.control.limits.add(f"a sleep is taken to last until something changes: {place}")
         self.control.before(self.resource, "await change", WHOLE, False, ready)
         actor.reads = []
         self.control.after(None)

@@ -58,6 +58,7 @@ class Backend:
         workers: The transfer workers that the manager started: none in releases that transfer on the scheduler's
             thread (0.5.10 and before).
         listener: The bootstrap listener.
+        others: What else the manager started: it is neither.
         threads: All threads that were started, the decode side's too, and those started later.
         sender_class: The class `NixlKVSender`.
         decode: The decode side.
@@ -75,6 +76,7 @@ class Backend:
     poll: Any
     workers: tuple[CapturedThread, ...]
     listener: CapturedThread
+    others: tuple[CapturedThread, ...]
     threads: Sequence[CapturedThread]
     sender_class: Any
     decode: DecodeSide

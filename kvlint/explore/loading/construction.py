@@ -97,6 +97,7 @@ class _Construction:
             poll=self._name(_BASE, "KVPoll"),
             workers=workers,
             listener=listener,
+            others=tuple(thread for thread in started if thread not in workers and thread is not listener),
             threads=self._threads,
             sender_class=self._name(_CONN, "NixlKVSender"),
             decode=decode,

@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from kvlint.explore.actor import Actor
 from kvlint.explore.control import Control, Strategy
-from kvlint.explore.operations import WHOLE, Access, Choice, Violation
+from kvlint.explore.operations import Access, Choice, Violation, entry_of
 from kvlint.explore.search.limits import Limits
+from kvlint.explore.sharing import Sharing
 
 Run = Callable[[Strategy], None]
 
@@ -115,7 +116,7 @@ class PartialOrder:
         self.ways: dict[Violation, list[Choice]] = {}
         self._states: list[_State] = []
         self._events: list[_Event] = []
-        self._grown = False
+        self._sharing: Sharing | None = None
 
     def violations(self) -> set[Violation]:
         """Everything that some schedule breaks."""
@@ -139,7 +140,7 @@ class PartialOrder:
         while True:
             self.runs += 1
             self._run(self)
-            if self._grown:
+            if self._sharing is not None and self._sharing.grown:
                 return False
             if self.reason or not self._back():
                 return True
@@ -182,7 +183,7 @@ class PartialOrder:
 
     def choose(self, control: Control) -> Choice | None:
         """The next step; None at the end, and where every step was tried elsewhere."""
-        self._grown = control.sharing.grown
+        self._sharing = control.sharing
         if control.sharing.grown:
             return None
         self._note(control.events)
@@ -207,7 +208,7 @@ class PartialOrder:
         return choice
 
     def _state(self, control: Control) -> _State:
-        nexts = {actor.number: _next(control, actor) for actor in control.actors if actor.pending is not None}
+        nexts = {actor.number: _next(actor) for actor in control.actors if actor.pending is not None}
         if not self._states:
             return _State(nexts, {})
         return _State(nexts, self._states[-1].still_sleeping(self._events[-1].step))
@@ -261,13 +262,12 @@ class PartialOrder:
         return found
 
 
-def _next(control: Control, actor: Actor) -> _Next:
+def _next(actor: Actor) -> _Next:
     pending = actor.pending
     assert pending is not None
-    key = None if pending.key is WHOLE else control.identities.frozen(pending.key, actor.history)
     return _Next(
         actor.number,
-        Access(pending.resource.identity, key, pending.writes),
+        Access(pending.resource.identity, entry_of(pending.key), pending.writes),
         pending.ready is not None and pending.resource.uses.waits_for_anything,
         pending.outcomes,
         actor.can_go_on(),

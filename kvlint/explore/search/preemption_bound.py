@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.search.limits import Limits
+from kvlint.explore.sharing import Sharing
 
 _MANY = 1 << 30
 
@@ -52,7 +53,7 @@ class PreemptionBound:
         self._seen: dict[Hashable, int] = {}
         self._branches: list[list[tuple[Choice, int]]] = []
         self._used: list[int] = [0]
-        self._grown = False
+        self._sharing: Sharing | None = None
         # A schedule is one between the yield points that were known then.
         self.found: dict[str, Found] = {}
 
@@ -64,7 +65,7 @@ class PreemptionBound:
             self._run(self)
             if time.perf_counter() - self._began > self._limits.seconds:
                 return
-            if self._grown:
+            if self._sharing is not None and self._sharing.grown:
                 self._begin()
             elif not self._back():
                 self.complete = True
@@ -87,7 +88,7 @@ class PreemptionBound:
 
     def choose(self, control: Control) -> Choice | None:
         """The next branch; None in a state that was reached with no more preemptions before."""
-        self._grown = control.sharing.grown
+        self._sharing = control.sharing
         if control.sharing.grown:
             return None
         for violation in control.events:

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from kvlint.explore.control import Control, Strategy
 from kvlint.explore.operations import Access, Choice, Violation
 from kvlint.explore.search.limits import Limits
+from kvlint.explore.sharing import Sharing
 
 Run = Callable[[Strategy], None]
 _ROOT = 0
@@ -106,7 +107,7 @@ class StateGraph:
         while True:
             self.runs += 1
             self._run(self)
-            if self._grown:
+            if self._sharing is not None and self._sharing.grown:
                 return False
             if self.reason or not self._back():
                 return True
@@ -116,7 +117,7 @@ class StateGraph:
             elif self._seen is not None and not self.runs % _REPORT_EVERY:
                 self._seen(len(self.nodes), self.runs, self._limits.seconds - (self._deadline - now))
 
-    _grown = False
+    _sharing: Sharing | None = None
 
     def _back(self) -> bool:
         """Go back to the last state that has a branch left, and take it."""
@@ -142,7 +143,7 @@ class StateGraph:
     def choose(self, control: Control) -> Choice | None:
         """The next branch; None in a state that was seen."""
         path = self._path
-        self._grown = control.sharing.grown
+        self._sharing = control.sharing
         if control.sharing.grown:
             return None
         key = control.state()
