@@ -95,7 +95,8 @@ class Adopted:
         if isinstance(found, Primitive):
             self._name(found, label)
         elif issubclass(type(found), Controlled):
-            self.tables[label] = found
+            # Those of one list have one label, and each is to be put back.
+            self.tables[label if label not in self.tables else f"{label} ({len(self.tables)})"] = found
             for value in _held(found):
                 self._visit(value, label + "[…]")
         elif self._is_ours(type(found)) and hasattr(found, "__dict__") and not isinstance(found, Enum):

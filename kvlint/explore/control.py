@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from kvlint.explore.actor import Actor, Stopped, Stubborn
 from kvlint.explore.aliases import Originals
 from kvlint.explore.identities import PLAIN, Identities
-from kvlint.explore.loading.errors import UnforeseenUse
 from kvlint.explore.loop_heads import LoopHead
 from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Violation, entry_of
 from kvlint.explore.sharing import Sharing
 from kvlint.explore.switching import Switching
+from kvlint.explore.unforeseen import UnforeseenUse
 from kvlint.explore.watchdog import Stalled
 
 #: What comes up in an actor and says nothing about it: it ends the run.

@@ -11,7 +11,7 @@ from kvlint.explore.opening import Unsupported
 from kvlint.explore.operations import Choice, Violation
 from kvlint.explore.program import Load, Program
 from kvlint.explore.properties import PROPERTIES
-from kvlint.explore.replay import witness
+from kvlint.explore.replay import NotAgain, witness
 from kvlint.explore.results import PropertyResult, ScenarioResult, Verdict
 from kvlint.explore.scenarios import Scenario
 from kvlint.explore.search.limits import Limits
@@ -152,7 +152,12 @@ def _result(program: Program, evidence: _Evidence) -> ScenarioResult:
 
 def _property_result(program: Program, name: str, evidence: _Evidence) -> PropertyResult:
     way = evidence.way(name)
-    shown = None if way is None else witness(program, way.violation, way.choices)
+    shown = None
+    if way is not None:
+        try:
+            shown = witness(program, way.violation, way.choices)
+        except NotAgain as problem:
+            program.control.limits.add(str(problem))
     verdict = of_property(evidence.search, violated=shown is not None, limits=program.control.limits)
     return PropertyResult(name, verdict, evidence.schedules(name), evidence.details(name), shown)
 
@@ -163,10 +168,18 @@ def _quick(program: Program, plan: Plan) -> tuple[dict[str, Found], float | None
     began = time.perf_counter()
     first = None
     limits = Limits(min(_QUICK_SECONDS, plan.limits.seconds), plan.limits.states, plan.limits.steps)
-    for bound in plan.bounds:
+    left = list(plan.bounds)
+    while left:
+        bound = left.pop(0)
+        stops = program.control.sharing.stops()
         search = PreemptionBound(program.run, program.final, limits, bound)
         before = time.perf_counter() - began
         search.search()
+        if program.control.sharing.stops() != stops and found:
+            # What was found before is a schedule between fewer yield points, which is none any more.
+            found.clear()
+            first, left = None, list(plan.bounds)
+            continue
         if search.found and first is None:
             first = before + min(each.seconds for each in search.found.values())
         for name, each in search.found.items():

@@ -137,6 +137,8 @@ class Program:
         for message in wanted:
             make = self.backend.metadata_frames if message.kind is Kind.METADATA else self.backend.abort_frames
             frames = make(message.room)
+            if not frames:
+                raise Unsupported(f"the decode side of this release sends no {message.kind.value} message")
             if len(frames) != 1:
                 raise Unsupported(
                     f"the decode side sends {len(frames)} messages of the kind {message.kind.value}, not 1"

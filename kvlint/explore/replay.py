@@ -19,6 +19,7 @@ from kvlint.explore.control import Control
 from kvlint.explore.operations import WHOLE, Choice, Operation, Violation
 from kvlint.explore.program import Program
 from kvlint.explore.results import Place, Step, Witness
+from kvlint.properties import THREAD_DEATH
 
 _PREFIX = "kv1-"
 _LONGEST = 60
@@ -28,6 +29,10 @@ _BUILT_IN = {(True, False): "dict", (False, True): "list", (False, False): "set"
 
 class BadToken(ValueError):
     """A token that is none, or one of another scenario; the message says what was wrong."""
+
+
+class NotAgain(RuntimeError):
+    """A schedule did something else than before: the program depends on more than what is controlled."""
 
 
 class Schedule(msgspec.Struct, frozen=True, array_like=True):
@@ -122,9 +127,24 @@ class _Recorder:
     def _end(self, control: Control, *, at_end: bool) -> None:
         if at_end:
             self.violations += self._program.final(control)
+        self._note_deaths(control)
         for actor in control.actors:
             pending = actor.pending
             self.waiting[actor.name] = "" if pending is None else _wait(pending)
+
+    def _note_deaths(self, control: Control) -> None:
+        """The lines that ended threads, which are no operations."""
+        for actor in control.actors:
+            if actor.died is not None:
+                trace = actor.died.__traceback__
+                place = None
+                while trace is not None:
+                    place = _place_of(trace.tb_frame, trace.tb_lineno, self._program.root) or place
+                    trace = trace.tb_next
+                told = f"{type(actor.died).__name__}: {actor.died}"
+                self.steps.append(
+                    Step(actor.name, "ends with", "", "", told, writes=False, place=place, breaks=THREAD_DEATH)
+                )
 
     def record(self, actor: Actor, operation: Operation, observed: Any) -> None:
         """Note a step."""
@@ -170,11 +190,11 @@ def witness(program: Program, wanted: Violation, choices: Sequence[Choice]) -> W
     """The schedule that shows a violation, for people.
 
     Raises:
-        RuntimeError: Running it again did not show the violation.
+        NotAgain: Running it again did not show the violation.
     """
     seen = replay(program, choices)
     if not seen.possible or wanted not in seen.violations:
-        raise RuntimeError(f"the schedule that broke {wanted.property} did not break it again: {wanted.detail}")
+        raise NotAgain(f"the schedule that broke {wanted.property} did not break it again: {wanted.detail}")
     made = Schedule(
         scenario=program.scenario.name,
         scheduler=program.with_scheduler,
@@ -240,8 +260,14 @@ def _words(value: Any) -> str:
 def _place(frame: FrameType | None, root: Path | None) -> Place | None:
     """The innermost line of the tree's code."""
     while frame is not None:
-        code = frame.f_code
-        if root is not None and code.co_filename.startswith(str(root)):
-            return Place(code.co_filename, frame.f_lineno, code.co_qualname)
+        place = _place_of(frame, frame.f_lineno, root)
+        if place is not None:
+            return place
         frame = frame.f_back
     return None
+
+
+def _place_of(frame: FrameType, line: int, root: Path | None) -> Place | None:
+    code = frame.f_code
+    is_of_tree = root is not None and code.co_filename.startswith(str(root))
+    return Place(code.co_filename, line, code.co_qualname) if is_of_tree else None

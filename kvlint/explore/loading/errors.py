@@ -9,35 +9,14 @@ from pathlib import Path
 from types import CodeType
 from typing import Never
 
+from kvlint.explore.unforeseen import UnforeseenUse as UnforeseenUse
+
 #: Under this name the builtins of a tree's modules hold their Marker. It tells a stand-in which tree uses it.
 MARKER = "__kvlint_tree__"
 
 
 class LoadError(Exception):
     """A tree that cannot be loaded, or a backend that cannot be built; the message names what was missing and where."""
-
-
-class UnforeseenUse(BaseException):
-    """A stand-in was used in a way that it does not know.
-
-    It is no Exception, since the code of a backend catches those and goes on. Code that catches BaseException
-    still cannot hide it: it is also kept in Backend.faults.
-
-    Args:
-        name: What was used, as `module.attribute`.
-        use: What was done with it.
-        place: Where in the tree, as `path:line`, or None if no code of a tree was running.
-    """
-
-    def __init__(self, name: str, use: str, place: str | None) -> None:
-        super().__init__(name, use, place)
-        self.name = name
-        self.use = use
-        self.place = place
-
-    def __str__(self) -> str:
-        at = f"{self.place}: " if self.place else ""
-        return f"{at}{self.name} is a stand-in that does not know this use: {self.use}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

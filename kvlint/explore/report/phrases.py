@@ -31,10 +31,11 @@ _WORDS = {
     "await change": "wait for a change",
     "read": "{label}",
     "store": "{label} = {observed}",
+    "ends with": "ends with {observed}",
 }
 #: Operations that hand nothing back that is worth a word, unless they fail.
 _SILENT = {
-    *("[]=", "del", "release", "wait", "notify", "receive", "await change", "store", "clear", "set"),
+    *("[]=", "ends with", "del", "release", "wait", "notify", "receive", "await change", "store", "clear", "set"),
     *("update", "add", "discard", "remove", "append", "appendleft", "insert", "extend", "extendleft", "move_to_end"),
     *("reverse", "rotate", "sort"),
 }
