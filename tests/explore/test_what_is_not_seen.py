@@ -101,8 +101,13 @@ class One(enum.IntEnum):
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [(lambda: Point(1), lambda: Point(1)), (lambda: Key(1), lambda: Key(1)), (lambda: 1, lambda: True)]
-    + [(lambda: 2, lambda: 2.0), (lambda: One.ONE, lambda: 1)],
+    [
+        (lambda: Point(1), lambda: Point(1)),
+        (lambda: Key(1), lambda: Key(1)),
+        (lambda: 1, lambda: True),
+        (lambda: 2, lambda: 2.0),
+        (lambda: One.ONE, lambda: 1),
+    ],
 )
 def test_equal_keys_are_one_entry(written: Callable[[], Any], read: Callable[[], Any]) -> None:
     def build(world: World) -> None:
