@@ -209,7 +209,8 @@ def _compared(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
         assert isinstance(node, ast.BoolOp)
         if not any(value is seen.test for value in node.values):
             continue
-        for part in ast.walk(node):
+        # Only an operand as it stands: a `not`, a comparison or a call around it gives the default another meaning.
+        for part in node.values:
             match part:
                 case ast.Compare(
                     left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Attribute() as member]

@@ -268,6 +268,11 @@ def test_tests_and_uses(tmp_path: Path, body: str, reported: list[str]) -> None:
         "if room in self.peers and self.peers[room] == 1:\n    pass",
         "if room in self.peers and (chunk or self.peers[\n    room] == chunk.x):\n    pass",
         "if (room in self.peers and chunk) and self.peers[room] == chunk.x:\n    pass",
+        "if room in self.peers and not (self.peers[room] == chunk.x):\n    pass",
+        "if room not in self.peers or not (self.peers[room] != chunk.x):\n    pass",
+        "if room in self.peers and (self.peers[room] == chunk.x) is False:\n    pass",
+        "if room in self.peers and print(self.peers[room] == chunk.x):\n    pass",
+        "if room in self.peers and (chunk or self.peers[room] == chunk.x):\n    pass",
     ],
 )
 def test_uses_without_an_edit(tmp_path: Path, body: str) -> None:
