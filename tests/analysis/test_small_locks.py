@@ -528,6 +528,44 @@ def test_configured_opening_statuses(tmp_path: Path) -> None:
     assert found(tmp_path, OPENED) == []
 
 
+LATE = "if self.polls.get(room) not in (Poll.Failed, Poll.Success):\n    self.polls[room] = poll"
+TWICE = """\
+with self.lock:
+    old = self.polls.get(room)
+if old in (Poll.Failed, Poll.Success):
+    return
+with self.lock:
+    self.polls[room] = poll
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "mended"),
+    [
+        (LATE, True),
+        ('"""Doc."""\nglobal x\nwith self.lock:\n' + textwrap.indent(LATE, "    "), True),
+        ("with self.lock:\n    with self.other:\n" + textwrap.indent(LATE, " " * 8), True),
+        (LATE + "\nwith self.other:\n    self.peers[room] = 1", True),
+        ("self.lock.acquire()\ntry:\n" + textwrap.indent(LATE, "    ") + "\nfinally:\n    self.lock.release()", False),
+        ("if self.lock.acquire(timeout=1):\n" + textwrap.indent(LATE, "    ") + "\n    self.lock.release()", False),
+        ("with ExitStack() as stack:\n    stack.enter_context(self.lock)\n" + textwrap.indent(LATE, "    "), False),
+        ("try:\n    with self.lock:\n" + textwrap.indent(LATE, " " * 8) + "\nfinally:\n    pass", False),
+        ("x = 1\nwith self.lock:\n" + textwrap.indent(LATE, "    "), False),
+        (TWICE, False),
+        ("with self.lock:\n    print(room)\n    with self.other:\n" + textwrap.indent(LATE, " " * 8), False),
+        ("with self.lock:\n    self.store(room, poll)\nprint(room)", False),
+    ],
+)
+def test_where_the_guard_would_stand(tmp_path: Path, statements: str, mended: bool) -> None:
+    writer = "\n    def put(self, room, poll: Poll):\n" + textwrap.indent(statements, " " * 8) + "\n"
+    store = "\n    def store(self, room, poll: Poll):\n" + textwrap.indent(LATE, " " * 8) + "\n"
+    opener = "\n\nclass Opener:\n    def __init__(self, manager: Manager):\n        manager.put(1, Poll.Opening)\n"
+    source = MANAGER + writer + store * ("self.store" in statements) + THREADS + CLEAR + opener
+    plans = [finding.plan for finding in found(tmp_path, source) if finding.code == "KVL006"]
+    assert plans
+    assert any(isinstance(plan, OpeningStatus) and plan.function == "put" for plan in plans) is mended
+
+
 @pytest.mark.parametrize(
     ("statement", "opens"),
     [
