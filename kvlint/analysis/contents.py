@@ -72,7 +72,7 @@ def _initial(value: ast.expr) -> Iterator[bool]:
     match value:
         case ast.Dict(values=values) | ast.List(elts=values) | ast.Set(elts=values):
             yield from map(is_new_container, values)
-        case ast.Call(func=callee, args=[], keywords=[]):
+        case ast.Call(args=[], keywords=[]):
             if not is_new_container(value):
                 yield False
         case ast.Call(func=callee, args=[factory], keywords=[]):
