@@ -6,10 +6,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kvlint.analysis.places import Place, place_of, target_of
+from kvlint.analysis.contents import keeps_containers
+from kvlint.analysis.places import Place, place_of
 from kvlint.analysis.subject import Subject
+from kvlint.semantics.class_body import is_new_container
 from kvlint.semantics.constants import enum_info
-from kvlint.semantics.hierarchy import ClassInfo, resolve_class
+from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of, resolve_class
+from kvlint.semantics.module import Module
 from kvlint.semantics.world import dotted_name
 
 _MAX_DEPTH = 4  # how far calls are followed
@@ -22,6 +25,7 @@ _CONTAINER_METHODS = frozenset(
     {"get", "pop", "setdefault", "discard", "add", "items", "keys", "values", "update", "append", "remove", "copy"}
     | {"__setitem__", "__getitem__", "__contains__", "popitem", "clear"}
 )
+_GIVING = frozenset({"get", "pop", "setdefault", "__getitem__"})
 _LOGGERS = frozenset({"logger", "logging", "log", "_logger", "LOGGER", "LOG"})
 _CLOCKS = frozenset({"time.time", "time.monotonic", "time.perf_counter"})
 _WAITS = (ast.AsyncWith, ast.AsyncFor, ast.While, ast.Await, ast.Yield, ast.YieldFrom)
@@ -29,11 +33,15 @@ _WAITS = (ast.AsyncWith, ast.AsyncFor, ast.While, ast.Await, ast.Yield, ast.Yiel
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Whose status it is about: ``cls`` is the object's class, ``lock`` the table's own (which may be taken again)."""
+    """Whose status it is about: ``cls`` is the object's class, ``lock`` the table's own (which may be taken again).
+
+    ``modules`` are those that may define its subclasses or put something into its containers.
+    """
 
     cls: ClassInfo
     subject: Subject
     lock: str | None
+    modules: tuple[Module, ...]
     depth: int = _MAX_DEPTH
 
 
@@ -79,25 +87,55 @@ def _is_container(owner: ast.expr, terms: Terms) -> bool:
     """Whether an object is a dict, list or set of the manager's, or a value out of one."""
     match owner:
         case ast.Attribute(attr=attr):
-            return attr == terms.subject.attribute or terms.cls.is_container(attr)
-        case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
-            return _is_container(inner, terms)
+            return attr == terms.subject.attribute or _is_always_container(attr, terms)
+        case ast.Subscript(value=inner):
+            return _holds_containers(inner, terms)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[_, *defaults]) if name in _GIVING:
+            return _holds_containers(inner, terms) and all(map(is_new_container, defaults))
         case _:
             return False
+
+
+def _holds_containers(owner: ast.expr, terms: Terms) -> bool:
+    """Whether what a container of the manager's holds are containers: a queue or an event would wait."""
+    return isinstance(owner, ast.Attribute) and (
+        _is_always_container(owner.attr, terms) and keeps_containers(terms.modules, owner.attr)
+    )
+
+
+def _is_always_container(attribute: str, terms: Terms) -> bool:
+    """Whether no subclass puts something else in the place of the container."""
+    return all(cls.is_container(attribute) for cls in subclasses_in(terms.modules, terms.cls))
 
 
 def _method_is_brief(place: Place, owner: ast.expr, name: str, terms: Terms) -> bool:
+    """Whether every definition that the call may reach, on an object of the class or of a subclass, is brief."""
     match owner:
         case ast.Name(id=receiver) if receiver == place.receiver:
-            method = terms.cls.lookup(name)
-            target = None if method is None else place_of(place.world, method.owner.module, method.node)
-        case ast.Call(func=ast.Name(id="super")):
-            target = target_of(place, ast.Attribute(value=owner, attr=name, ctx=ast.Load()))
+            after = None
+        case ast.Call(func=ast.Name(id="super"), args=[]) if place.cls is not None:
+            after = place.cls
         case _:
             return False
-    if target is None or target.node is place.node:
+    reached = [
+        cls.lookup(name, after=after)
+        for cls in subclasses_in(terms.modules, terms.cls)
+        if after is None or after in cls.resolution_order
+    ]
+    return bool(reached) and all(_definition_is_brief(place, method, terms) for method in reached)
+
+
+def _definition_is_brief(place: Place, method: Method | None, terms: Terms) -> bool:
+    if method is None or method.kind == "wrapped" or method.node is place.node:
         return False
-    return blocks(target, replace(terms, depth=terms.depth - 1)) is None
+    target = place_of(place.world, method.owner.module, method.node)
+    return target is not None and blocks(target, replace(terms, depth=terms.depth - 1)) is None
+
+
+def subclasses_in(modules: Sequence[Module], base: ClassInfo) -> tuple[ClassInfo, ...]:
+    """The class itself and the classes of ``modules`` that inherit from it."""
+    known = (cls for module in modules for cls in classes_of(base.world, module))
+    return (base, *(cls for cls in known if cls is not base and base in cls.resolution_order))
 
 
 def _root(expression: ast.expr) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kvlint.analysis.atomicity import OpenStep, Outside, table_lock, writer_place
-from kvlint.analysis.brevity import Terms, blocks
+from kvlint.analysis.brevity import Terms, blocks, subclasses_in
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer
 from kvlint.analysis.places import Place, place_of
@@ -16,7 +16,7 @@ from kvlint.analysis.roles import readers_of
 from kvlint.analysis.sharing import Race, shared_modules
 from kvlint.diagnostics import AtomicStatus, LockMaking
 from kvlint.semantics.hierarchy import ClassInfo, Method, classes_of
-from kvlint.semantics.module import inner_blocks
+from kvlint.semantics.module import Function, Module, inner_blocks
 from kvlint.semantics.world import External
 
 _NAMES = ("_status_lock", "_status_table_lock", "_room_status_lock")
@@ -37,8 +37,8 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
     Where the lock is to be made in another file than the writer's, that comes first and by itself.
     """
     writer = step.writer
-    creation = _creation_of(writer)
-    if creation is None or obstacle(step) is not None or not _may_hold_locks(creation.owner):
+    creation = _creation_of(facts, writer)
+    if creation is None or obstacle(facts, step) is not None or not _may_hold_locks(creation.owner):
         return None
     known = _reentrant_lock(writer, creation)
     if known is None and table_lock(writer.cls) is not None:
@@ -56,34 +56,71 @@ def lock_writer(facts: Facts, step: OpenStep) -> AtomicStatus | None:
     return AtomicStatus(module.path, span.line, span.column, lock, writer.method.node.name, making)
 
 
-def obstacle(step: OpenStep) -> ast.AST | None:
+def obstacle(facts: Facts, step: OpenStep) -> ast.AST | None:
     """What in the writer's body must not run under a lock, since it may wait or take another one."""
-    return blocks(writer_place(step.writer), _terms(step.writer))
+    return blocks(writer_place(step.writer), _terms(facts, step.writer))
 
 
-def lock_access(outside: Outside) -> AtomicStatus | None:
+def lock_access(facts: Facts, outside: Outside) -> AtomicStatus | None:
     """The edit that puts a removal or a store under the lock that the writer takes."""
-    creation = _creation_of(outside.writer)
+    creation = _creation_of(facts, outside.writer)
     place, node = outside.place, outside.node
     if creation is None or _reentrant_lock(outside.writer, creation) != outside.lock or outside.owner is None:
         return None
     statement = _statement_of(place, node)
     if not isinstance(statement, ast.Expr | ast.Assign | ast.Delete):
         return None
-    if blocks(place, _terms(outside.writer), (statement,)) is not None:
+    if blocks(place, _terms(facts, outside.writer), (statement,)) is not None:
         return None
     span = place.module.location(statement).span
     return AtomicStatus(place.module.path, span.line, span.column, f"{ast.unparse(outside.owner)}.{outside.lock}")
 
 
-def _terms(writer: Writer) -> Terms:
-    return Terms(writer.cls, writer.subject, table_lock(writer.cls))
+def _terms(facts: Facts, writer: Writer) -> Terms:
+    return Terms(writer.cls, writer.subject, table_lock(writer.cls), _modules(facts, writer))
+
+
+def _modules(facts: Facts, writer: Writer) -> tuple[Module, ...]:
+    """The modules whose code may make, change or be the writer's object."""
+    return tuple(dict.fromkeys((*shared_modules(facts), *(entry.module for entry in writer.cls.family()))))
 
 
 # -- the lock ------------------------------------------------------------------
 
 
-def _creation_of(writer: Writer) -> _Creation | None:
+def _creation_of(facts: Facts, writer: Writer) -> _Creation | None:
+    """Where the table is made, if every object that the writer may serve goes through there."""
+    found = _first_creation(writer)
+    if found is None:
+        return None
+    known = subclasses_in(_modules(facts, writer), found.owner)
+    return found if all(_runs(cls, found, writer.subject.attribute) for cls in known) else None
+
+
+def _runs(cls: ClassInfo, creation: _Creation, table: str) -> bool:
+    """Whether each constructor that comes before the table's own passes on to it."""
+    if set(cls.missing_bases) - set(creation.owner.missing_bases):
+        return False
+    order = cls.family()
+    before = order[: order.index(creation.owner)]
+    constructors = [(entry, entry.methods["__init__"]) for entry in before if "__init__" in entry.methods]
+    return all(_passes_on(entry, constructor, table) for entry, constructor in constructors)
+
+
+def _passes_on(entry: ClassInfo, constructor: Function, table: str) -> bool:
+    """Whether a constructor always calls the next one, and touches no table before."""
+    for statement in constructor.body:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call() as owner, attr="__init__"))):
+                return ast.unparse(owner) == "super()" or ast.unparse(owner).startswith(f"super({entry.name}, ")
+            case _:
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Return) or (isinstance(node, ast.Attribute) and node.attr == table):
+                        return False
+    return False
+
+
+def _first_creation(writer: Writer) -> _Creation | None:
     for entry in writer.cls.family():
         constructor = entry.methods.get("__init__")
         if constructor is None or not constructor.args.args:
@@ -130,7 +167,7 @@ def _made_lock(statement: ast.stmt) -> str | None:
 
 
 def _free_name(facts: Facts, writer: Writer) -> str:
-    texts = {module.source.text for module in (*shared_modules(facts), *(e.module for e in writer.cls.family()))}
+    texts = {module.source.text for module in _modules(facts, writer)}
     numbered = (f"{_NAMES[0]}_{number}" for number in range(2, 10_000))
     return next(name for name in (*_NAMES, *numbered) if not any(name in text for text in texts))
 
@@ -209,7 +246,8 @@ def _compared(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
         assert isinstance(node, ast.BoolOp)
         if not any(value is seen.test for value in node.values):
             continue
-        for part in ast.walk(node):
+        # Only an operand as it stands: a `not`, a comparison or a call around it gives the default another meaning.
+        for part in node.values:
             match part:
                 case ast.Compare(
                     left=left, ops=[ast.Eq() | ast.NotEq() as op], comparators=[ast.Attribute() as member]

@@ -10,8 +10,9 @@ from kvlint.analysis.aborts import abort_code
 from kvlint.analysis.evidence import member_named
 from kvlint.analysis.facts import Facts
 from kvlint.analysis.infer import Writer
-from kvlint.analysis.places import places_of
+from kvlint.analysis.places import Place, place_of, places_of
 from kvlint.analysis.plans import spelled, stored_text, wrong_definition
+from kvlint.analysis.presence import presence_in
 from kvlint.analysis.roles import opening_members
 from kvlint.analysis.sharing import Removal, removals_of, shared_modules, threads_at
 from kvlint.analysis.subject import Subject
@@ -57,15 +58,61 @@ def created_from(writer: Writer, opening: tuple[str, ...]) -> Iterator[str]:
 
 
 def opening_status(revival: Revival) -> OpeningStatus | None:
-    """The edit that lets only opening statuses create a room, in the definition that is wrong."""
+    """The edit that lets only opening statuses create a room, in the definition that is wrong.
+
+    None where the guard at its head would read the status without the lock that the writer takes further down.
+    """
     wrong = wrong_definition(revival.writer, lambda writer: any(created_from(writer, revival.opening)))
     module = wrong.method.owner.module
     prefix = spelled(wrong.cls.world, module, wrong.subject.enum)
-    if prefix is None:
-        return None
     node = wrong.method.node
+    place = place_of(wrong.cls.world, module, node)
+    if prefix is None or place is None or not _head_is_locked(place, wrong.subject):
+        return None
     opening = tuple(f"{prefix}.{name}" for name in revival.opening)
     return OpeningStatus(module.path, node.lineno, node.name, wrong.signature.status, stored_text(wrong), opening)
+
+
+def _head_is_locked(place: Place, subject: Subject) -> bool:
+    """Whether no lock is held over the table that is not held where the writer's head is (see `fixing.writers`)."""
+    if any(_takes_a_lock(node) for node in place.nodes(ast.Call)):
+        return False
+    around = set(_around_everything(place))
+    held = presence_in(place).held
+    touches = [node for node in place.body if _touches(node, place, subject)]
+    return all(node in held and around.issuperset(taken for _, taken in held[node]) for node in touches)
+
+
+def _around_everything(place: Place) -> Iterator[ast.AST]:
+    """The ``with`` statements that are all of the writer's body, from the outermost on."""
+    body = place.node.body[ast.get_docstring(place.node, clean=False) is not None :]
+    while True:
+        rest = [statement for statement in body if not isinstance(statement, ast.Global | ast.Nonlocal)]
+        if len(rest) != 1 or not isinstance(rest[0], ast.With | ast.AsyncWith):
+            return
+        yield rest[0]
+        body = rest[0].body
+
+
+def _takes_a_lock(call: ast.AST) -> bool:
+    match call:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name.startswith("acquire") or name in {"__enter__", "enter_context", "enter_async_context"}
+        case _:
+            return False
+
+
+def _touches(node: ast.AST, place: Place, subject: Subject) -> bool:
+    """Whether a node is the table, or a call of one of the object's own methods, which may use it."""
+    match node:
+        case ast.Attribute(attr=name) if name == subject.attribute:
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))):
+            return owner == place.receiver
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+            return True
+        case _:
+            return False
 
 
 def opening_of(facts: Facts, subject: Subject) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ def check(facts: Facts) -> Iterator[Finding]:
             facts.location(step.writer.method.node), _of_writer(facts, step), _around(facts, step), plan
         )
     for outside in outside_accesses(facts):
-        yield check.finding(facts.location(outside.node), _of_outside(facts, outside), (), lock_access(outside))
+        yield check.finding(facts.location(outside.node), _of_outside(facts, outside), (), lock_access(facts, outside))
     for write, test, thread, other in open_stores(facts):
         yield check.finding(facts.location(write.node), _of_store(write, test, thread, other))
     for race in races(facts):
@@ -182,7 +182,7 @@ def _around(facts: Facts, step: OpenStep) -> Iterator[Related]:
     yield Related(facts.location(step.read, module), "the status is read here")
     yield Related(facts.location(step.store, module), "and stored here")
     yield Related(facts.location(step.rival.node, step.rival.place.module), f"the {step.other} comes in between")
-    if (call := obstacle(step)) is not None:
+    if (call := obstacle(facts, step)) is not None:
         yield Related(facts.location(call, module), "no lock should be held over this: it may wait or take another one")
 
 

@@ -103,7 +103,8 @@ def uses(folder: Path, body: str) -> list[str]:
         ("if room in self.polls: return\nself.polls[room] = poll", True),
         ("x = self.polls.get(room)\nself.polls.update({room: poll})", True),
         ("x = self.polls.get(room)\nself.peers.setdefault(room, []).append(poll)\nself.polls[room] = poll", True),
-        ("x = self.polls.get(room)\nself.peers[room].append(poll)\nself.polls[room] = poll", True),
+        ("x = self.polls.get(room)\nself.peers[room].append(poll)\nself.polls[room] = poll", False),
+        ("x = self.polls.get(room)\nself.seen.update(self.keyed[room].keys())\nself.polls[room] = poll", False),
         ("x = self.polls.get(room)\nself.time = time.monotonic()\nself.polls[room] = Poll(poll)", True),
         ("x = self.polls.get(room)\nlogger.info('%s', room)\nself.polls[room] = poll", True),
         ("x = self.polls.get(room)\nfor n in (1, 2): self.polls[room] = poll", True),
@@ -129,6 +130,95 @@ def test_what_a_writer_does_between_reading_and_storing(tmp_path: Path, statemen
     else:
         (plan,) = plans
         assert isinstance(plan, AtomicStatus) if mended else plan is None
+
+
+READ = """
+    def put(self, room, poll: Poll):
+        x = self.polls.get(room)
+        {}
+        self.polls[room] = poll
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "taken", "mended"),
+    [
+        ("self.peers[room] = []", "self.peers[room].pop()", True),
+        ("self.peers[room]: dict = {}", "self.peers.get(room, {}).get(1)", True),
+        ("self.peers.setdefault(room, set())", "if room in self.peers: self.peers[room].pop()", True),
+        ("self.peers = defaultdict(list)", "self.peers[room].pop()", True),
+        ("self.peers = defaultdict(lambda: {})", "self.peers[room].pop(1)", True),
+        ("self.peers = {1: []}", "self.peers[room].pop()", True),
+        ("self.peers[room] = []\n        del self.peers[len(self.peers)]", "self.peers[room].pop()", True),
+        ("self.peers[room] = []\n        for x in self.peers: pass", "self.peers[room].pop()", True),
+        ("self.peers[room] = queue.Queue()", "self.peers[room].get()", False),
+        ("self.peers[room] = room", "self.peers[room].get()", False),
+        ("self.peers[room] = []\n        self.peers[0] = queue.Queue()", "self.peers[room].get()", False),
+        ("self.peers[room] = []\n        self.peers.update(room)", "self.peers[room].get()", False),
+        ("self.peers[room] = []\n        room(self.peers)", "self.peers[room].get()", False),
+        ("self.peers[room] = []\n        getattr(self, 'peers')[1] = room", "self.peers[room].get()", False),
+        ("self.peers[room] = []\n        self.peers: dict", "self.peers[room][0].get()", False),
+        ("self.peers[room] = []", "self.peers.get(room, self.chunks).get()", False),
+        ("self.peers.setdefault(room, queue.Queue())", "self.peers[room].get()", False),
+        ("self.peers = defaultdict(queue.Queue)", "self.peers[room].get()", False),
+        ("self.peers = {1: queue.Queue()}", "self.peers[room].get()", False),
+        ("self.peers = deque()\n        self.peers[0] = []", "self.peers[room].pop()", True),
+        ("self.peers[room] = []\n        print(sorted(self.peers))", "self.peers[room].pop()", True),
+        ("self.peers[room] = []\n        self.x: int", "self.peers[room].pop()", True),
+        ("self.peers = ChainMap(room)\n        self.x: int = 1", "self.peers[room].get()", False),
+        ("self.peers = dict(room)", "self.peers[room].get()", False),
+        ("self.peers = room", "self.peers[room].get()", False),
+        ("self.peers = room()", "self.peers[room].get()", False),
+    ],
+)
+def test_what_is_taken_out_of_a_container_may_wait(tmp_path: Path, kept: str, taken: str, mended: bool) -> None:
+    writer = READ.format(taken) + f"\n    def keep(self, room):\n        {kept}\n"
+    (finding,) = writers(tmp_path, writer)
+    assert isinstance(finding.plan, AtomicStatus) is mended
+
+
+@pytest.mark.parametrize(
+    ("below", "mended"),
+    [
+        ("class Other(Manager):\n    def note(self, room):\n        self.seen.add(room)", True),
+        ("class Other(Manager):\n    def note(self, room):\n        super().note(room)", True),
+        ("class Other:\n    def note(self, room):\n        self.socket.send(room)", True),
+        ("class Other(Manager):\n    def note(self, room):\n        with self.other:\n            pass", False),
+        ("class Other(Manager):\n    def note(self, room):\n        self.socket.send(room)", False),
+        ("class Other(Manager):\n    def start(self):\n        self.seen = queue.Queue()", False),
+        ("class Other(Manager):\n    @wrapped\n    def note(self, room):\n        pass", False),
+        ("class Other(Manager):\n    note = print", False),
+        (
+            "class Mixin:\n    def note(self, room):\n        self.chunks.join()\n\nclass Other(Mixin, Manager): pass",
+            False,
+        ),
+    ],
+)
+def test_what_a_subclass_puts_in_the_place_of_a_callee(tmp_path: Path, below: str, mended: bool) -> None:
+    note = "\n    def note(self, room):\n        self.seen.add(room)\n"
+    source = "class Manager:" + MAKER + READ.format("self.note(room)") + note + THREADS + "\n\n" + below + "\n"
+    (finding,) = found(tmp_path, source)
+    assert isinstance(finding.plan, AtomicStatus) is mended
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "mended"),
+    [
+        ("Manager", "super().__init__(1, 2)\n        self.polls = {}", True),
+        ("Manager", "self.x = 1\n        super(Other, self).__init__(1, 2)", True),
+        ("Manager", "self.polls = {}", False),
+        ("Manager", "self.polls = {}\n        super().__init__(1, 2)", False),
+        ("Manager", "if self: super().__init__(1, 2)", False),
+        ("Manager", "if self: return\n        super().__init__(1, 2)", False),
+        ("Manager", "super(Manager, self).__init__()", False),
+        ("Unknown, Manager", "super().__init__(1, 2)", False),
+    ],
+)
+def test_subclasses_that_do_without_the_constructor(tmp_path: Path, base: str, body: str, mended: bool) -> None:
+    maker = MAKER.replace("        self.lock = threading.RLock()\n", "")
+    below = f"\n\nclass Other({base}):\n    def __init__(self):\n        {body}\n"
+    (finding,) = found(tmp_path, "class Manager:" + maker + WRITER + THREADS + below)
+    assert isinstance(finding.plan, AtomicStatus) is mended
 
 
 @pytest.mark.parametrize("head", ["async def put", "@wrapped\n    def put"])
@@ -268,6 +358,11 @@ def test_tests_and_uses(tmp_path: Path, body: str, reported: list[str]) -> None:
         "if room in self.peers and self.peers[room] == 1:\n    pass",
         "if room in self.peers and (chunk or self.peers[\n    room] == chunk.x):\n    pass",
         "if (room in self.peers and chunk) and self.peers[room] == chunk.x:\n    pass",
+        "if room in self.peers and not (self.peers[room] == chunk.x):\n    pass",
+        "if room not in self.peers or not (self.peers[room] != chunk.x):\n    pass",
+        "if room in self.peers and (self.peers[room] == chunk.x) is False:\n    pass",
+        "if room in self.peers and print(self.peers[room] == chunk.x):\n    pass",
+        "if room in self.peers and (chunk or self.peers[room] == chunk.x):\n    pass",
     ],
 )
 def test_uses_without_an_edit(tmp_path: Path, body: str) -> None:
@@ -435,6 +530,44 @@ def test_configured_opening_statuses(tmp_path: Path) -> None:
     assert isinstance(finding.plan, OpeningStatus)
     assert finding.plan.opening == ("Poll.Opening", "Poll.Moving")
     assert found(tmp_path, OPENED) == []
+
+
+LATE = "if self.polls.get(room) not in (Poll.Failed, Poll.Success):\n    self.polls[room] = poll"
+TWICE = """\
+with self.lock:
+    old = self.polls.get(room)
+if old in (Poll.Failed, Poll.Success):
+    return
+with self.lock:
+    self.polls[room] = poll
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "mended"),
+    [
+        (LATE, True),
+        ('"""Doc."""\nglobal x\nwith self.lock:\n' + textwrap.indent(LATE, "    "), True),
+        ("with self.lock:\n    with self.other:\n" + textwrap.indent(LATE, " " * 8), True),
+        (LATE + "\nwith self.other:\n    self.peers[room] = 1", True),
+        ("self.lock.acquire()\ntry:\n" + textwrap.indent(LATE, "    ") + "\nfinally:\n    self.lock.release()", False),
+        ("if self.lock.acquire(timeout=1):\n" + textwrap.indent(LATE, "    ") + "\n    self.lock.release()", False),
+        ("with ExitStack() as stack:\n    stack.enter_context(self.lock)\n" + textwrap.indent(LATE, "    "), False),
+        ("try:\n    with self.lock:\n" + textwrap.indent(LATE, " " * 8) + "\nfinally:\n    pass", False),
+        ("x = 1\nwith self.lock:\n" + textwrap.indent(LATE, "    "), False),
+        (TWICE, False),
+        ("with self.lock:\n    print(room)\n    with self.other:\n" + textwrap.indent(LATE, " " * 8), False),
+        ("with self.lock:\n    self.store(room, poll)\nprint(room)", False),
+    ],
+)
+def test_where_the_guard_would_stand(tmp_path: Path, statements: str, mended: bool) -> None:
+    writer = "\n    def put(self, room, poll: Poll):\n" + textwrap.indent(statements, " " * 8) + "\n"
+    store = "\n    def store(self, room, poll: Poll):\n" + textwrap.indent(LATE, " " * 8) + "\n"
+    opener = "\n\nclass Opener:\n    def __init__(self, manager: Manager):\n        manager.put(1, Poll.Opening)\n"
+    source = MANAGER + writer + store * ("self.store" in statements) + THREADS + CLEAR + opener
+    plans = [finding.plan for finding in found(tmp_path, source) if finding.code == "KVL006"]
+    assert plans
+    assert any(isinstance(plan, OpeningStatus) and plan.function == "put" for plan in plans) is mended
 
 
 @pytest.mark.parametrize(
