@@ -1,6 +1,7 @@
 """Lets frontrun explore what `kvlint explore --scenario abort --no-scheduler` does; prints one line of JSON.
 
-Usage: frontrun python explore_frontrun.py ROOT SECONDS OPTIONS, the last a JSON object of options for frontrun.explore().
+Usage: frontrun python explore_frontrun.py ROOT SECONDS OPTIONS; the last are those of
+frontrun.explore(), in JSON.
 
 The backend is loaded once, with the threading primitives that frontrun puts in place, and given back its state before
 every run: loading it takes as long as a run does. What that costs is measured and told apart.
@@ -14,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +116,7 @@ def _refill(live: Any, saved: Any) -> None:
 
 def main(root: str, seconds: float, options: dict[str, Any]) -> dict[str, object]:
     """Explore, and say how it went."""
-    import frontrun
+    frontrun = import_module("frontrun")
 
     program = Program(lambda: NixlBackend(Path(root), CHUNKS, {}))
     began = time.perf_counter()
