@@ -196,7 +196,8 @@ def _timed(
 class Frontrun:
     """Explores the same program with frontrun, of the environment that it is installed in.
 
-    frontrun traces what is not installed; for it to trace the tree's code only, kvlint is shown to it as if it were.
+    frontrun traces what is not installed; for it to trace the tree's code only, kvlint and what drives it are
+    shown to it as if they were.
     """
 
     def __init__(self, tool: Tool, scratch: Path, seconds: float) -> None:
@@ -207,11 +208,12 @@ class Frontrun:
         import kvlint
 
         (self._installed / "kvlint").symlink_to(Path(kvlint.__file__).parent)
+        self._script = self._installed / "explore_frontrun.py"
+        self._script.symlink_to(BENCH / self._script.name)
 
     def explored(self, root: Path, **options: object) -> Run:
         """Explore; raises CommandFailed if it does not come to a result."""
-        script = str(BENCH / "explore_frontrun.py")
-        command = [*self._command, script, str(root), str(self._seconds), json.dumps(options)]
+        command = [*self._command, str(self._script), str(root), str(self._seconds), json.dumps(options)]
         environment = {"PYTHONPATH": str(self._installed), "PYTHONHASHSEED": "0"}
         wall, printed = _timed(command, (0,), environment, self._seconds + _START_UP)
         return of_frontrun(json.loads(printed.splitlines()[-1]), wall, self._seconds)

@@ -38,17 +38,17 @@ class Program:
         self._load = load
         self._backend: Any = None
         self._saved: list[tuple[Any, Any]] = []
-        self._ended = 0
+        self._ended: list[str] = []
         self.building = 0.0
 
     def setup(self) -> Any:
         """The backend with its room open and its chunks queued."""
         began = time.perf_counter()
-        if self._ended != 2:
+        if len(self._ended) != 2:
             # The first time, or a thread was left standing, with what it held.
             self._backend = self._loaded()
         backend = self._backend
-        self._ended = 0
+        self._ended = []
         for live, saved in self._saved:
             _refill(live, saved)
         open_room(backend, ROOM, CHUNKS, backend.metadata_frames(ROOM))
@@ -77,16 +77,16 @@ class Program:
 
     def worker(self, backend: Any) -> None:
         """The transfer worker, until its queue is empty."""
-        self._run(backend.bodies()[0][1])
+        self._run(*backend.bodies()[0])
 
     def listener(self, backend: Any) -> None:
         """The bootstrap listener, until there is no message."""
-        self._run(backend.bodies()[-1][1])
+        self._run(*backend.bodies()[-1])
 
-    def _run(self, body: Callable[[], None]) -> None:
+    def _run(self, name: str, body: Callable[[], None]) -> None:
         with suppress(Ended):
             body()
-        self._ended += 1
+        self._ended.append(name)
 
     def is_terminal(self, backend: Any) -> bool:
         """Whether the room was concluded; both threads have ended, so nobody will do it later."""
