@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -177,17 +178,24 @@ def _timed(
     environment: Mapping[str, str] | None = None,
     limit: float | None = None,
 ) -> tuple[float, str]:
+    told = {**os.environ, **(environment or {})}
+    shown = f"{' '.join(command[:4])} …"
     began = time.perf_counter()
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **(environment or {})}, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        raise CommandFailed(f"{' '.join(command[:4])} …: no end after {limit:g} s") from None
+    # A session of its own: frontrun's command starts the Python that explores, and both have to be ended.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=told, start_new_session=True
+    ) as process:
+        try:
+            printed, errors = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise CommandFailed(f"{shown}: no end after {limit:g} s") from None
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
     seconds = time.perf_counter() - began
-    if done.returncode not in good:
-        raise CommandFailed(f"{' '.join(command[:4])} …: exit status {done.returncode}\n{done.stderr[-2000:]}")
-    return seconds, done.stdout
+    if process.returncode not in good:
+        raise CommandFailed(f"{shown}: exit status {process.returncode}\n{errors[-2000:]}")
+    return seconds, printed
 
 
 # -- frontrun -----------------------------------------------------------------------
@@ -349,7 +357,7 @@ def main() -> int:
             for name in TABLES:
                 if name in (options.only or TABLES):
                     getattr(bench, name)()
-        except (CommandFailed, releases.IndexUnreachable, FileNotFoundError) as failure:
+        except (CommandFailed, releases.IndexUnreachable, releases.BadWheel, OSError) as failure:
             print(failure, file=sys.stderr)
             return 1
     print(f"\nat the end: {load()}")

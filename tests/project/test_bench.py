@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from kvlint.explore.scenarios import SCENARIOS
+
 BENCH = Path(__file__).parent.parent.parent / "bench"
 MODULES = ("memory", "measure", "growth", "tools", "speed", "explorations", "explore_frontrun")
 
@@ -289,7 +291,14 @@ def test_frontrun_sees_kvlint_as_if_it_were_installed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "limit", "said"),
-    [("import sys; sys.exit('why')", None, "exit status 1\nwhy"), ("while True: pass", 0.2, "no end after 0.2 s")],
+    [
+        ("import sys; sys.exit('why')", None, "exit status 1\nwhy"),
+        (
+            "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])",
+            0.5,
+            "no end after 0.5 s",
+        ),
+    ],
 )
 def test_an_exploration_that_breaks_down_is_not_timed(code: str, limit: float | None, said: str) -> None:
     explorations, measure = module("explorations"), module("measure")
@@ -360,6 +369,88 @@ def test_every_run_of_frontruns_program_begins_alike() -> None:
     program.worker(backend)
     assert program.setup() is made[1]
     assert program.building > 0
+
+
+def test_frontrun_gets_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    exploring = module("explore_frontrun")
+    monkeypatch.setattr(exploring, "NixlBackend", lambda root, chunks, replaced: FakeBackend())
+
+    def explore(setup: Any, workers: Any, invariant: Any, **options: object) -> Any:
+        assert options == {"total_timeout": 9, "detect_io": False, "reproduce_on_failure": 0, "seed": 1}
+        ends = []
+        for order in (workers, reversed(workers)):
+            state = setup()
+            for worker in order:
+                worker(state)
+            ends.append(invariant(state))
+        return SimpleNamespace(num_explored=len(ends), property_holds=all(ends))
+
+    monkeypatch.setitem(sys.modules, "frontrun", SimpleNamespace(explore=explore))
+    said = exploring.main(str(tmp_path), 9, {"seed": 1})
+    assert (said["holds"], said["runs"]) == (True, 2)
+    assert 0 < said["building"] <= said["seconds"]
+
+
+def options(explorations: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    monkeypatch.setattr(sys, "argv", ["explore.py", *arguments])
+    return explorations._options()
+
+
+def test_every_table_is_about_both_trees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explorations = module("explorations")
+    seen = set()
+
+    def explored(root: Path, *arguments: str) -> Any:
+        seen.add((root.name, *arguments))
+        return run(1.0)
+
+    monkeypatch.setattr(explorations, "explored", explored)
+    monkeypatch.setattr(explorations.Frontrun, "explored", lambda _self, _root, **given: run(2.0, outcome=str(given)))
+    tool = module("tools").Tool("frontrun", ("frontrun", "python"), "0.7.0")
+    monkeypatch.setattr(explorations, "find_library", lambda *_: tool)
+    chosen = options(explorations, monkeypatch, "--rounds", "2", "--time-limit", "9")
+    bench = explorations.Bench(chosen, {name: tmp_path / name for name in explorations.TREES}, tmp_path)
+    bench.describe()
+    for table in explorations.TABLES:
+        getattr(bench, table)()
+    printed = capsys.readouterr().out
+    assert all(f"{each}, {tree} tree" in printed for each in ("abort", "the scheduler") for tree in explorations.TREES)
+    assert "{'strategy': 'random', 'seed': 2, 'max_attempts': 1000000}" in printed
+    assert ("fixed", "--scenario", "abort", "--no-scheduler", "--quick") in seen
+    limited = ("--no-scheduler", "--time-limit", "9", "--strategy", "partial-order")
+    assert ("pinned", "--scenario", "abort", *limited) in seen
+
+
+def test_without_frontrun_its_table_is_skipped_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explorations = module("explorations")
+    chosen = options(explorations, monkeypatch, "--tools", str(tmp_path))
+    explorations.Bench(chosen, {}, tmp_path).frontrun()
+    assert "frontrun: skipped, it is not installed; to have it: python3 -m venv" in capsys.readouterr().out
+
+
+def test_the_scenarios_are_those_of_the_command() -> None:
+    explorations = module("explorations")
+    assert {"abort", *explorations._OTHERS} == {known.name for known in SCENARIOS}
+
+
+def test_a_tree_that_cannot_be_explored_ends_the_measurements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    explorations = module("explorations")
+    monkeypatch.setenv("PYTHONPATH", str(BENCH.parent))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "sglang").mkdir()
+    (tmp_path / "sglang" / "a.py").write_text("x = 1\n")
+    options(explorations, monkeypatch, "--tree", str(tmp_path), "--only", "abort", "--rounds", "1")
+    assert explorations.main() == 1
+    assert "kvlint explore" in capsys.readouterr().err
+    options(explorations, monkeypatch, "--tree", str(tmp_path / "nowhere"))
+    assert explorations.main() == 1
+    assert "nowhere" in capsys.readouterr().err
 
 
 def test_every_option_of_the_explorations_is_understood() -> None:
