@@ -44,13 +44,24 @@ def find_command(name: str, environment: Path | None) -> Tool | Missing:
     place = str(environment / "bin") if environment is not None else None
     found = shutil.which(name, path=place)
     tool = None if found is None else _asked(name, (found,))
-    if tool is not None:
-        return tool
+    return tool or _missing(name, environment)
+
+
+def _missing(name: str, environment: Path | None) -> Missing:
     made = environment or Path(".venv-bench")
     return Missing(
         name,
         f"python3 -m venv {made} && {made}/bin/pip install -r {REQUIREMENTS}, then --tools {made}",
     )
+
+
+def find_library(name: str, environment: Path | None) -> Tool | Missing:
+    """A library of ``environment`` or else of this Python, whose command of the same name runs a script with it."""
+    folder = environment / "bin" if environment is not None else Path(sys.executable).parent
+    command, python = folder / name, folder / "python"
+    code = f"import {name}, numpy; from importlib.metadata import version; print(version({name!r}))"
+    asked = None if not command.exists() else _asked(name, (str(python), "-c", code))
+    return _missing(name, environment) if asked is None else Tool(name, (str(command), str(python)), asked.version)
 
 
 def _asked(name: str, command: tuple[str, ...]) -> Tool | None:
