@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 Frames = list[bytes]
+Found = Iterator[tuple[str, Any]]
 
 
 class Sender(Protocol):
@@ -44,6 +45,9 @@ class Backend(Protocol):
 
     def left_out(self) -> Sequence[str]:
         """What of the program takes no part, in words: then nothing can be said to hold."""
+
+    def elsewhere(self) -> Found:
+        """Containers of the program that are in none of its objects, by a name for people."""
 
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Name and function of every thread that the manager started: workers first, the listener last."""

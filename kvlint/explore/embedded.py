@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from kvlint.explore.backend import Frames
+from kvlint.explore.backend import Found, Frames
+from kvlint.explore.elsewhere import in_modules
 from kvlint.explore.exploration import Plan, explore_scenario
 from kvlint.explore.results import Exploration
 from kvlint.explore.scenarios import SCENARIOS, Scenario
@@ -27,7 +28,7 @@ class EmbeddedBackend:
     stubbed = ("transfers", "the message socket")
 
     def __init__(self, folder: Path, replaced: Mapping[str, ModuleType]) -> None:
-        modules = _loaded(folder, replaced)
+        self._modules = modules = _loaded(folder, replaced)
         self.root = folder
         self.digest = ""
         self._backend = modules["backend"]
@@ -48,6 +49,10 @@ class EmbeddedBackend:
     def left_out(self) -> list[str]:
         """Nothing."""
         return []
+
+    def elsewhere(self) -> Found:
+        """Containers of the two modules."""
+        return in_modules(self._modules)
 
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """The worker and the listener."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kvlint.explore.backend import Frames
+from kvlint.explore.backend import Found, Frames
+from kvlint.explore.elsewhere import in_functions, in_modules
 from kvlint.explore.loading import load_backend
 
 
@@ -34,6 +35,12 @@ class NixlBackend:
     def left_out(self) -> list[str]:
         """Threads of the manager that take no part, in words."""
         return [f"the thread {thread.name} of the manager takes no part" for thread in self.loaded.others]
+
+    def elsewhere(self) -> Found:
+        """Containers of the tree's modules, and around the functions of its threads."""
+        threads = [*self.loaded.workers, self.loaded.listener]
+        yield from in_modules(self.loaded.loaded)
+        yield from in_functions(thread.target for thread in threads)
 
     def bodies(self) -> list[tuple[str, Callable[[], None]]]:
         """Workers, then the listener."""

@@ -11,6 +11,7 @@ from kvlint.explore.actor import Actor
 from kvlint.explore.adoption import Adopted
 from kvlint.explore.backend import Backend, Frames, Sender
 from kvlint.explore.control import Control, Strategy
+from kvlint.explore.elsewhere import Elsewhere
 from kvlint.explore.opening import Unsupported, hand_over, open_room
 from kvlint.explore.operations import TRANSFER, WHOLE, Choice, Violation
 from kvlint.explore.primitives import Waiting
@@ -88,6 +89,7 @@ class Program:
         ]
         control.outside = self._outside
         control.limits.update(backend.left_out())
+        self._elsewhere = Elsewhere(backend.elsewhere())
         backend.hooks.started = self._thread_started
         control.keep()
 
@@ -102,6 +104,7 @@ class Program:
         self._order: tuple[Message, ...] | None = None
         self.properties.begin()
         self.control.run(strategy)
+        self.control.limits.update(f"{name} changes, which is not seen" for name in self._elsewhere.changed())
         if self._adopted.control_changed_attributes():
             self.control.sharing.grown = True
 

@@ -6,10 +6,13 @@ import dataclasses
 import enum
 from collections import Counter, deque
 from collections.abc import Callable
+from itertools import chain
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
+from kvlint.explore.elsewhere import Elsewhere, in_functions, in_modules
 from kvlint.explore.search.state_graph import StateGraph
 from kvlint.explore.substitutes import Clock, substitutes
 from kvlint.explore.waiting import Waiting
@@ -169,3 +172,25 @@ def test_tables_of_one_list_are_all_put_back() -> None:
     model = Model(build, taker)
     for _ in range(3):
         assert not searched(model).violations()
+
+
+_KEPT: dict[int, int] = {}
+
+
+def test_containers_outside_of_objects_are_told_when_they_change() -> None:
+    closed: list[int] = []
+
+    def thread() -> None:
+        closed.append(1)
+
+    module = ModuleType("conn")
+    vars(module).update(table=_KEPT, constant=(1,), names=[1])
+    elsewhere = Elsewhere(chain(in_modules({"conn": module}), in_functions([thread, None, len])))
+    assert elsewhere.changed() == []
+    thread()
+    _KEPT[1] = 2
+    assert elsewhere.changed() == [
+        "table of the module conn",
+        "closed around test_containers_outside_of_objects_are_told_when_they_change.<locals>.thread",
+    ]
+    _KEPT.clear()
