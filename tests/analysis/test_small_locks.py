@@ -178,6 +178,24 @@ def test_what_is_taken_out_of_a_container_may_wait(tmp_path: Path, kept: str, ta
 
 
 @pytest.mark.parametrize(
+    ("other", "mended"),
+    [
+        ("self.peers = {}", True),
+        ("self.peers = defaultdict(set)", True),
+        ("self.peers = ChainMap()", False),
+        ("self.peers = room()", False),
+        ("self.peers = room", False),
+        ("self.peers: dict = room", False),
+    ],
+)
+def test_what_another_class_keeps_under_the_name_counts(tmp_path: Path, other: str, mended: bool) -> None:
+    writer = READ.format("self.peers[room].pop()") + "\n    def keep(self, room):\n        self.peers[room] = []\n"
+    elsewhere = f"\n\nclass Other:\n    def __init__(self, room):\n        {other}\n"
+    (finding,) = found(tmp_path, "class Manager:" + MAKER + writer + THREADS + elsewhere)
+    assert isinstance(finding.plan, AtomicStatus) is mended
+
+
+@pytest.mark.parametrize(
     ("below", "mended"),
     [
         ("class Other(Manager):\n    def note(self, room):\n        self.seen.add(room)", True),
@@ -558,6 +576,9 @@ with self.lock:
         (TWICE, False),
         ("with self.lock:\n    print(room)\n    with self.other:\n" + textwrap.indent(LATE, " " * 8), False),
         ("with self.lock:\n    self.store(room, poll)\nprint(room)", False),
+        ("with self.lock:\n" + textwrap.indent(LATE, "    ") + "\n    self.store(room, poll)", True),
+        ("self.store(room, poll)\nwith self.lock:\n" + textwrap.indent(LATE, "    "), False),
+        (LATE + "\nsuper().__init__()", True),
     ],
 )
 def test_where_the_guard_would_stand(tmp_path: Path, statements: str, mended: bool) -> None:
