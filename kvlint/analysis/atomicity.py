@@ -226,7 +226,6 @@ def _kept_in(facts: Facts) -> list[ClassInfo]:
     found: dict[ClassInfo, None] = {}
     for place in places_of(facts.world, facts.module):
         for node in place.nodes(ast.Attribute):
-            assert isinstance(node, ast.Attribute)
             cls = place.class_of(node.value)
             subject = None if cls is None else subject_of(cls)
             if cls is not None and subject is not None and (subject.kind, subject.attribute) == ("table", node.attr):

@@ -243,7 +243,6 @@ def _compared(facts: Facts, race: Race) -> tuple[str, tuple[str, ...]] | None:
     if use.act is Act.CALL and not _is_plain_reader(facts, race):
         return None
     for node in race.place.nodes(ast.BoolOp):
-        assert isinstance(node, ast.BoolOp)
         if not any(value is seen.test for value in node.values):
             continue
         # Only an operand as it stands: a `not`, a comparison or a call around it gives the default another meaning.

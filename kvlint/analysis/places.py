@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar, cast
 
 from kvlint.analysis.infer import attribute_subjects, subject_of
 from kvlint.analysis.subject import Subject
@@ -13,6 +14,8 @@ from kvlint.semantics.class_body import annotation_class, parameters
 from kvlint.semantics.hierarchy import ClassInfo, class_info, resolve_class
 from kvlint.semantics.module import Function, Module, inner_blocks
 from kvlint.semantics.world import World, dotted_name
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @dataclass(eq=False)
@@ -68,11 +71,11 @@ class Place:
         """Every node of the function, nested functions left out."""
         return self.module.body_of(self.node)
 
-    def nodes(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+    def nodes(self, *kinds: type[Node]) -> list[Node]:
         """Those nodes of `body` that are of some kinds."""
         if len(kinds) == 1:
-            return self._nodes_by_kind.get(kinds[0], [])
-        return [node for node in self.body if node.__class__ in kinds]
+            return cast("list[Node]", self._nodes_by_kind.get(kinds[0], []))
+        return cast("list[Node]", [node for node in self.body if node.__class__ in kinds])
 
     @cached_property
     def _nodes_by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
@@ -85,7 +88,7 @@ class Place:
     def nested(self) -> dict[str, Function]:
         """The functions that the function's body defines, by name."""
         found: dict[str, Function] = {}
-        for node in self.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        for node in self.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.setdefault(node.name, node)
         return found
@@ -193,7 +196,7 @@ class Place:
         if self.cls is not None:
             yield self.cls
             for node in self.nodes(ast.Attribute):
-                found = self.class_of(node) if isinstance(node, ast.Attribute) else None
+                found = self.class_of(node)
                 if found is not None:
                     yield found
         current: Place | None = self
@@ -262,10 +265,9 @@ def place_index(world: World, module: Module) -> dict[ast.AST, Place]:
 def callees(place: Place) -> Iterator[tuple[ast.Call, Place]]:
     """The calls of a function whose target's source is known: methods, nested and module-level functions."""
     for node in place.nodes(ast.Call):
-        if isinstance(node, ast.Call):
-            target = target_of(place, node.func)
-            if target is not None:
-                yield node, target
+        target = target_of(place, node.func)
+        if target is not None:
+            yield node, target
 
 
 def target_of(place: Place, callee: ast.expr) -> Place | None:
