@@ -13,19 +13,19 @@ from collections import deque
 from types import FrameType
 from typing import Any
 
+from kvlint.explore.program_frames import program_frames
+
 
 def bind_anew(plain: Any, controlled: Any, frame: FrameType | None) -> None:
     """Let the local variables of ``frame`` and its callers that hold ``plain`` hold ``controlled``."""
-    while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith("kvlint.explore."):
-            values = frame.f_locals
-            names = [name for name, value in values.items() if value is plain]
-            for name in names:
-                values[name] = controlled
-            if names and sys.version_info < (3, 13):
-                # Before PEP 667 the variables are a copy.
-                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
-        frame = frame.f_back
+    for each in program_frames(frame):
+        values = each.f_locals
+        names = [name for name, value in values.items() if value is plain]
+        for name in names:
+            values[name] = controlled
+        if names and sys.version_info < (3, 13):
+            # Before PEP 667 the variables are a copy.
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(each), ctypes.c_int(0))
 
 
 class Originals:

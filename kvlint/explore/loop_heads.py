@@ -19,6 +19,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Method
 from typing import Any, NamedTuple
 
 from kvlint.explore.identities import PLAIN, Identified
+from kvlint.explore.program_frames import program_frames
 
 # Names of CPython 3.11 to 3.14.
 _STORES = frozenset({"STORE_FAST", "STORE_DEREF", "STORE_FAST_MAYBE_NULL"})
@@ -71,7 +72,7 @@ class LoopHead:
     """Where an actor stood at its first operation."""
 
     def __init__(self, frame: FrameType) -> None:
-        self._stands = [_stand(each) for each in _frames(frame)]
+        self._stands = [_stand(each) for each in program_frames(frame)]
 
     def is_back(self, frame: FrameType) -> bool:
         """Whether an actor that stands at ``frame`` will do what it did from the beginning.
@@ -80,20 +81,10 @@ class LoopHead:
         but the same values on its stack, and every variable that it may read
         before it stores it holds what it held.
         """
-        frames = _frames(frame)
+        frames = list(program_frames(frame))
         if len(frames) != len(self._stands):
             return False
         return all(_same(each, stand) for each, stand in zip(frames, self._stands, strict=True))
-
-
-def _frames(frame: FrameType | None) -> list[FrameType]:
-    """The frames of code under exploration, innermost first."""
-    found = []
-    while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith("kvlint.explore."):
-            found.append(frame)
-        frame = frame.f_back
-    return found
 
 
 def _stand(frame: FrameType) -> _Stand:

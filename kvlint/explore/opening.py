@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 from kvlint.explore.backend import Backend, Frames, Sender
+from kvlint.explore.program_frames import program_frames
 
 
 class Unsupported(Exception):
@@ -73,10 +74,4 @@ def open_room(backend: Backend, room: int, chunks: int, messages: list[Frames]) 
 
 
 def _locals() -> dict[CodeType, dict[str, Any]]:
-    found = {}
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith("kvlint.explore."):
-            found[frame.f_code] = dict(frame.f_locals)
-        frame = frame.f_back
-    return found
+    return {frame.f_code: dict(frame.f_locals) for frame in program_frames(sys._getframe(2))}

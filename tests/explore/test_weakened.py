@@ -11,6 +11,7 @@ from kvlint.explore import loop_heads
 from kvlint.explore.actor import Actor
 from kvlint.explore.control import Control
 from kvlint.explore.operations import Access
+from kvlint.explore.program_frames import program_frames
 
 from .models import Cut, Make, cached, naive
 from .samples import COUNTED, SAMPLES
@@ -69,7 +70,7 @@ def test_closing_diamonds_of_operations_that_do_not_commute_is_noticed(monkeypat
 @pytest.mark.parametrize("where", COUNTED)
 def test_beginning_afresh_whatever_is_left_is_noticed(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def stands_there(head: Any, frame: Any) -> bool:
-        stands = [(each.f_code, each.f_lasti) for each in loop_heads._frames(frame)]
+        stands = [(each.f_code, each.f_lasti) for each in program_frames(frame)]
         return stands == [(stand.code, stand.instruction) for stand in head._stands]
 
     monkeypatch.setattr(loop_heads.LoopHead, "is_back", stands_there)
