@@ -145,7 +145,7 @@ class Adopted:
     def _note_contents(self) -> None:
         control = self._control
         for table in _all_controlled(list(self.tables.values())):
-            plain = _plain(table)
+            plain = table.plain()
             # So that the first run finds it laid out in memory as every other does.
             table.refill(plain)
             self._contents[table.resource.identity] = (plain, control.content_of(table))
@@ -230,7 +230,3 @@ def _all_controlled(tables: list[Any]) -> list[Any]:
             found[id(table)] = table
             todo += _held(table)
     return list(found.values())
-
-
-def _plain(table: Any) -> Any:
-    return table.plain()

@@ -334,7 +334,7 @@ class Control:
         choices, accesses = [], []
         for actor in self.actors:
             pending = actor.pending
-            if pending is None or not (pending.ready is None or pending.ready()):
+            if pending is None or not actor.can_go_on():
                 continue
             access = Access(pending.resource.identity, entry_of(pending.key), pending.writes, pending.kind == TRANSFER)
             for outcome in range(pending.outcomes):

@@ -134,7 +134,8 @@ def _searched(program: Program, plan: Plan, seen: Seen | None) -> _Evidence:
 def _result(program: Program, evidence: _Evidence) -> ScenarioResult:
     search = evidence.search
     results = tuple(_property_result(program, name, evidence) for name in PROPERTIES)
-    reasons = sorted(program.control.limits) if search is None else [search.reason, *sorted(program.control.limits)]
+    reason = "" if search is None else search.reason
+    reasons = [reason, *(limit for limit in sorted(program.control.limits) if limit not in reason)]
     return ScenarioResult(
         scenario=program.scenario.name,
         summary=program.scenario.summary,

@@ -12,18 +12,14 @@ and the same ends.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kvlint.explore.actor import Actor
-from kvlint.explore.control import Control, Strategy
+from kvlint.explore.control import Control
 from kvlint.explore.operations import Access, Choice, Violation, entry_of
-from kvlint.explore.search.limits import Limits
-from kvlint.explore.sharing import Sharing
-
-Run = Callable[[Strategy], None]
+from kvlint.explore.search.depth_first import DepthFirst
 
 
 class _Next(NamedTuple):
@@ -83,73 +79,32 @@ class _Event:
     past: int
 
 
-class PartialOrder:
+class PartialOrder(DepthFirst):
     """Goes through at least one schedule of every class of schedules that differ in the order of independent steps.
 
-    ``run`` performs one run under this strategy, ``final`` judges a run that
-    came to its end, as for ``StateGraph``.  ``limits.states`` bounds the
-    number of runs here.
+    ``limits.states`` bounds the number of runs here.
 
     Attributes:
-        runs: Runs that were made, over all beginnings.
         traces: Runs that came to their end, since the last beginning.
         ways: What some schedule breaks, and the first such schedule.
         finals: What is shared at the ends, as keys.
-        complete: Whether everything was gone through; else ``reason`` says what cut it.
     """
 
-    def __init__(self, run: Run, final: Callable[[Control], list[Violation]], limits: Limits) -> None:
-        self._run = run
-        self._final = final
-        self._limits = limits
-        self.runs = 0
-        self.complete = False
-        self.reason = ""
-        self.seconds = 0.0
-        self._begin()
-
     def _begin(self) -> None:
-        self.script: Sequence[Choice] = []
-        self.histories: list[int] = []
+        self.script = []
+        self.histories = []
         self.traces = 0
         self.finals: set[Hashable] = set()
         self.ways: dict[Violation, list[Choice]] = {}
         self._states: list[_State] = []
         self._events: list[_Event] = []
-        self._sharing: Sharing | None = None
 
     def violations(self) -> set[Violation]:
         """Everything that some schedule breaks."""
         return set(self.ways)
 
-    def search(self) -> None:
-        """Go on until everything was gone through or a limit is reached.
-
-        Raises:
-            Stubborn: An actor could not be ended.
-        """
-        began = time.perf_counter()
-        self._deadline = began + self._limits.seconds
-        while not self._all_runs():
-            self._begin()
-        self.complete = not self.reason
-        self.seconds = time.perf_counter() - began
-
-    def _all_runs(self) -> bool:
-        """False when the set of shared things grew, so that the search has to begin again."""
-        while True:
-            self.runs += 1
-            self._run(self)
-            if self._sharing is not None and self._sharing.grown:
-                return False
-            if self.reason or not self._back():
-                return True
-            if time.perf_counter() > self._deadline:
-                self.reason = f"{self._limits.seconds:g} s were over"
-            elif self.runs >= self._limits.states:
-                self.reason = f"{self.runs} schedules were run"
-            if self.reason:
-                return True
+    def _limit(self) -> str:
+        return super()._limit() or (f"{self.runs} schedules were run" if self.runs >= self._limits.states else "")
 
     def _note(self, violations: list[Violation]) -> None:
         for violation in violations:
@@ -159,7 +114,7 @@ class PartialOrder:
         """Go back to the last state where something has to be tried, and try it."""
         while self._states:
             # The end of a way has a state, but no step was done from it.
-            self.script = self.script[: len(self._states) - 1]
+            del self.script[len(self._states) - 1 :]
             del self._events[len(self._states) - 1 :]
             state = self._states[-1]
             choice = state.open_choice(state.wanted)

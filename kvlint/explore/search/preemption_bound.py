@@ -7,14 +7,13 @@ proves nothing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
-from kvlint.explore.control import Control, Strategy
+from kvlint.explore.control import Control
 from kvlint.explore.operations import Choice, Violation
+from kvlint.explore.search.depth_first import DepthFirst, Final, Run
 from kvlint.explore.search.limits import Limits
-from kvlint.explore.sharing import Sharing
 
 _MANY = 1 << 30
 
@@ -29,47 +28,21 @@ class Found:
     seconds: float
 
 
-class PreemptionBound:
-    """Every schedule with at most ``bound`` preemptions, by running the program once per branch."""
+class PreemptionBound(DepthFirst):
+    """Every schedule with at most ``bound`` preemptions."""
 
-    def __init__(
-        self,
-        run: Callable[[Strategy], None],
-        final: Callable[[Control], list[Violation]],
-        limits: Limits,
-        bound: int,
-    ) -> None:
-        self._run = run
-        self._final = final
-        self._limits = limits
+    def __init__(self, run: Run, final: Final, limits: Limits, bound: int) -> None:
         self._bound = bound
-        self.runs = 0
-        self.complete = False
-        self._begin()
+        super().__init__(run, final, limits)
 
     def _begin(self) -> None:
-        self.script: list[Choice] = []
-        self.histories: list[int] = []
+        self.script = []
+        self.histories = []
         self._seen: dict[Hashable, int] = {}
         self._branches: list[list[tuple[Choice, int]]] = []
         self._used: list[int] = [0]
-        self._sharing: Sharing | None = None
         # A schedule is one between the yield points that were known then.
         self.found: dict[str, Found] = {}
-
-    def search(self) -> None:
-        """Go on until every such schedule was seen or a limit is reached."""
-        self._began = time.perf_counter()
-        while True:
-            self.runs += 1
-            self._run(self)
-            if time.perf_counter() - self._began > self._limits.seconds:
-                return
-            if self._sharing is not None and self._sharing.grown:
-                self._begin()
-            elif not self._back():
-                self.complete = True
-                return
 
     def _back(self) -> bool:
         while self._branches:
@@ -115,5 +88,4 @@ class PreemptionBound:
 
     def _note(self, violation: Violation) -> None:
         if violation.property not in self.found:
-            seconds = time.perf_counter() - self._began
-            self.found[violation.property] = Found(violation, tuple(self.script), self._used[-1], seconds)
+            self.found[violation.property] = Found(violation, tuple(self.script), self._used[-1], self._passed())

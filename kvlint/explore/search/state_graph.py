@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from kvlint.explore.control import Control, Strategy
+from kvlint.explore.control import Control
 from kvlint.explore.operations import Access, Choice, Violation
+from kvlint.explore.search.depth_first import DepthFirst, Final, Run
 from kvlint.explore.search.limits import Limits
-from kvlint.explore.sharing import Sharing
 
-Run = Callable[[Strategy], None]
 _ROOT = 0
 _UNKNOWN = -1
 _REPORT_EVERY = 256
@@ -48,52 +46,27 @@ class Shortest:
     preemptions: int
 
 
-class StateGraph:
-    """Depth-first over choices, by running the program from its beginning once per branch.
+class StateGraph(DepthFirst):
+    """Every reachable state once.
 
-    ``run`` performs one run under this strategy, ``final`` judges a run that came to its end (nobody can go on).
+    ``seen`` is told now and then how many states and runs there were, and the seconds since the beginning.
     """
 
     def __init__(
-        self,
-        run: Run,
-        final: Callable[[Control], list[Violation]],
-        limits: Limits,
-        seen: Callable[[int, int, float], None] | None = None,
+        self, run: Run, final: Final, limits: Limits, seen: Callable[[int, int, float], None] | None = None
     ) -> None:
-        self._run = run
         self._seen = seen
-        self._final = final
-        self._limits = limits
-        self.nodes: list[Node] = []
-        self.runs = 0
-        self.complete = False
-        self.reason = ""
-        self.seconds = 0.0
-        self._begin()
+        super().__init__(run, final, limits)
 
     def _begin(self) -> None:
-        self.nodes = []
+        self.nodes: list[Node] = []
         self._numbers: dict[tuple[Hashable, ...], int] = {}
         self._path: list[int] = []
         self._initial: tuple[Violation, ...] = ()
         self._unsupported: set[str] = set()
         self._circular = False
-        self.script: list[Choice] = []
-        self.histories: list[int] = []
-
-    def search(self) -> None:
-        """Go on until everything was seen or a limit is reached."""
-        began = time.perf_counter()
-        self._deadline = began + self._limits.seconds
-        while not self.reason:
-            self._begin()
-            if self._all_runs():
-                if not self.reason:
-                    self.reason = self._why_not_all()
-                self.complete = not self.reason
-                break
-        self.seconds = time.perf_counter() - began
+        self.script = []
+        self.histories = []
 
     def _why_not_all(self) -> str:
         """What may happen although every state was seen, or ""."""
@@ -102,22 +75,10 @@ class StateGraph:
                 return "a schedule can go on for ever without an end"
         return "; ".join(sorted(self._unsupported))
 
-    def _all_runs(self) -> bool:
-        """False when the set of shared things grew, so that the search has to begin again."""
-        while True:
-            self.runs += 1
-            self._run(self)
-            if self._sharing is not None and self._sharing.grown:
-                return False
-            if self.reason or not self._back():
-                return True
-            now = time.perf_counter()
-            if now > self._deadline:
-                self.reason = f"{self._limits.seconds:g} s were over"
-            elif self._seen is not None and not self.runs % _REPORT_EVERY:
-                self._seen(len(self.nodes), self.runs, self._limits.seconds - (self._deadline - now))
-
-    _sharing: Sharing | None = None
+    def _limit(self) -> str:
+        if self._seen is not None and not self.runs % _REPORT_EVERY:
+            self._seen(len(self.nodes), self.runs, self._passed())
+        return super()._limit()
 
     def _back(self) -> bool:
         """Go back to the last state that has a branch left, and take it."""
