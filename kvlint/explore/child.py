@@ -126,7 +126,7 @@ def serve(request: bytes, channel: Channel, session: str, stall: float) -> None:
 
 def _package(root: str) -> str:
     """The folder of the tree's code; a path that leads to none is the session's to complain about."""
-    from kvlint.explore.loading import LoadError, find_tree
+    from kvlint.loading import LoadError, find_tree
 
     try:
         return str(find_tree(Path(root)).package)
@@ -135,8 +135,8 @@ def _package(root: str) -> str:
 
 
 def _failure(error: BaseException, root: str, has_loaded: bool) -> Failed:
-    from kvlint.explore.loading import LoadError, UnforeseenUse
-    from kvlint.explore.loading.errors import place_of
+    from kvlint.loading import LoadError, UnforeseenUse
+    from kvlint.loading.errors import place_of
 
     limit = FailureKind.LIMIT if has_loaded else FailureKind.LOAD
     place = place_of(error, Path(root))

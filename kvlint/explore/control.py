@@ -15,8 +15,8 @@ from kvlint.explore.loop_heads import LoopHead
 from kvlint.explore.operations import TRANSFER, WHOLE, Access, Choice, Operation, Resource, Violation, entry_of
 from kvlint.explore.sharing import Sharing
 from kvlint.explore.switching import Switching
-from kvlint.explore.unforeseen import UnforeseenUse
 from kvlint.explore.watchdog import Stalled
+from kvlint.loading.unforeseen import UnforeseenUse
 
 #: What comes up in an actor and says nothing about it: it ends the run.
 _ENDS_RUN = (MemoryError, Stalled, UnforeseenUse)

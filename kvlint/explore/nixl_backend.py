@@ -9,7 +9,7 @@ from typing import Any
 
 from kvlint.explore.backend import Found, Frames
 from kvlint.explore.elsewhere import in_functions, in_modules
-from kvlint.explore.loading import load_backend
+from kvlint.loading import load_backend
 
 
 class NixlBackend:

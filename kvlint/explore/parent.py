@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -24,14 +24,12 @@ import msgspec
 from kvlint.config import KvlintError
 from kvlint.explore.events import Ended, Event, decode
 from kvlint.explore.request import Request
+from kvlint.loading.processes import environment, import_path
 
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.explore.child import main; main()"
-_PASSED = (
-    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"),
-    # What an interpreter may need to start at all.
-    *("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONHOME"),
-)
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
+#: Folders of frames that are not the tree's.
+_OWN = ("/kvlint/explore/", "/kvlint/loading/")
 _CHUNK = 1 << 16
 _KEPT = 4096  # bytes kept of what the tree prints
 _LONGEST_EVENT = 64 << 20  # bytes
@@ -275,31 +273,6 @@ class Process:
         ]
         if not frames:
             return ""
-        inner, *outer = [frame for frame in frames if "/kvlint/explore/" not in frame] or frames
+        inner, *outer = [frame for frame in frames if not any(own in frame for own in _OWN)] or frames
         calls = "".join(f", called from {frame}" for frame in outer[: _MOST_FRAMES - 1])
         return f" in {inner}{calls}"
-
-
-def import_path() -> list[str]:
-    """What the process imports from: what this one does, but not from the current folder."""
-    import kvlint
-
-    here = os.getcwd()
-    own = os.path.dirname(os.path.dirname(os.path.abspath(kvlint.__file__)))
-    path = [entry for entry in sys.path if entry and os.path.abspath(entry) != here]
-    return path if own in path else [*path, own]
-
-
-def environment(variables: Mapping[str, str], folder: str) -> dict[str, str]:
-    """The environment of the process; temporary files go to ``folder``."""
-    passed = {name: variables[name] for name in _PASSED if name in variables}
-    return {
-        **passed,
-        "TMPDIR": folder,
-        # A token means the same schedule in every process only if sets have the same order in each.
-        "PYTHONHASHSEED": "0",
-        "PYTHONIOENCODING": "utf-8:backslashreplace",
-        # A pool of threads per core, which numpy would start on import, counts against the memory.
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-    }

@@ -8,7 +8,6 @@ from pathlib import Path
 from kvlint.explore.control import Control
 from kvlint.explore.events import Emit, Found, Loaded, Progress, Replayed
 from kvlint.explore.exploration import BOUNDS, Plan, explore_scenario
-from kvlint.explore.loading import load_backend
 from kvlint.explore.nixl_backend import NixlBackend
 from kvlint.explore.program import Load, Program
 from kvlint.explore.replay import BadToken, again, schedule
@@ -17,6 +16,7 @@ from kvlint.explore.scenarios import Scenario, scenario
 from kvlint.explore.search.limits import Limits
 from kvlint.explore.substitutes import Clock, substitutes
 from kvlint.explore.switching import Greenlets, Threads
+from kvlint.loading import load_backend
 
 
 def run(request: Request, emit: Emit) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kvlint.explore.loading import Backend, Frame, load_backend
+from kvlint.loading import Backend, Frame, load_backend
 
 Release = Callable[[str], Path]
 
@@ -195,7 +195,7 @@ def test_no_release_leaves_a_trace(release: Release) -> None:
     root = release("0.5.23")
     code = (
         "import sys, pathlib\n"
-        "from kvlint.explore.loading import load_backend\n"
+        "from kvlint.loading import load_backend\n"
         "before = list(sys.path), list(sys.meta_path)\n"
         "load_backend(pathlib.Path(sys.argv[1]))\n"
         "assert (list(sys.path), list(sys.meta_path)) == before\n"

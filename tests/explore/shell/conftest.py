@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from loading import minitree
 
 from kvlint.explore.parent import Limits
 from kvlint.explore.request import Request
 from kvlint.explore.run import Outcome, explore
 
-from ..loading import minitree
 from .trees import LIMITS, ROOT, SESSION, Explore
 
 
@@ -31,6 +31,6 @@ def explored(tmp_path: Path) -> Explore:
         root = minitree.write(tmp_path / "tree", changes)
         names = scenarios or (() if replay else ("abort",))
         request = Request(root=str(root), scenarios=names, replay=replay, threads=threads, seconds=seconds)
-        return explore(request, limits, session=session, path=[*sys.path, str(ROOT)])
+        return explore(request, limits, session=session, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
 
     return run

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kvlint.explore.events import Emit, Failed, FailureKind, Found, Loaded, Progress, Replayed
-from kvlint.explore.loading import load_backend
-from kvlint.explore.request import Request
+from loading import driving
 
-from ..loading import driving
+from kvlint.explore.events import Emit, Failed, FailureKind, Found, Loaded, Progress, Replayed
+from kvlint.explore.request import Request
+from kvlint.loading import load_backend
+
 from . import results
 
 #: A token that only the fake knows what to do with.

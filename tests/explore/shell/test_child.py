@@ -30,10 +30,10 @@ from kvlint.explore.events import (
     decode,
     encode,
 )
-from kvlint.explore.loading import LoadError, UnforeseenUse
 from kvlint.explore.request import Request
 from kvlint.explore.results import Verdict
 from kvlint.explore.watchdog import Stalled
+from kvlint.loading import LoadError, UnforeseenUse
 
 from . import results
 
@@ -142,7 +142,7 @@ def test_a_session_gets_the_request_and_tells_events(served: Callable[..., list[
 
 
 def test_a_root_that_leads_to_a_tree_is_served(served: Callable[..., list[Event]], tmp_path: Path) -> None:
-    from ..loading import minitree
+    from loading import minitree
 
     minitree.write(tmp_path)
     assert served(lambda request, emit: emit(LOADED)) == [LOADED, Ended()]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from loading import minitree
 
 from kvlint.cli import cli
 from kvlint.commands.explore_progress import ExploreProgress
@@ -25,7 +26,6 @@ from kvlint.explore.run import explore
 from kvlint.explore.scenarios import SCENARIOS
 from kvlint.properties import PROPERTIES
 
-from ..loading import minitree
 from . import results
 from .trees import ROOT, SESSION, in_worker
 
@@ -35,7 +35,7 @@ Invoke = Callable[..., Result]
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small tree, explored by the session of `fake_session`; the current folder is the one that holds it."""
-    session = functools.partial(explore, session=SESSION, path=[*sys.path, str(ROOT)])
+    session = functools.partial(explore, session=SESSION, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
     monkeypatch.setattr(run_module, "explore", session)
     monkeypatch.chdir(tmp_path)
     return minitree.write(tmp_path / "tree")
@@ -89,7 +89,7 @@ def test_options_reach_the_request(tree: Path, invoke: Invoke, monkeypatch: pyte
 
     def spy(request: Any, limits: Any, progress: Any) -> Any:
         seen.append((request, limits))
-        return explore(request, limits, progress, session=SESSION, path=[*sys.path, str(ROOT)])
+        return explore(request, limits, progress, session=SESSION, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
 
     monkeypatch.setattr(run_module, "explore", spy)
     arguments = "--time-limit=7.5 --max-states=10 --max-steps=20 --memory-limit=600 --strategy=partial-order --quick"

@@ -10,10 +10,11 @@ import pytest
 
 import kvlint
 from kvlint.explore.events import FailureKind
-from kvlint.explore.parent import Limits, Printed, Process, StartError, environment, import_path
+from kvlint.explore.parent import Limits, Printed, Process, StartError
 from kvlint.explore.request import Request
 from kvlint.explore.results import Verdict
 from kvlint.explore.run import explore
+from kvlint.loading.processes import environment, import_path
 
 from .trees import SESSION, Explore, in_worker
 

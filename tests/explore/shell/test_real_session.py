@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from loading import minitree
 
 from kvlint.cli import cli
 from kvlint.explore.child import SESSION
 from kvlint.explore.events import FailureKind
 from kvlint.explore.results import Verdict
 
-from ..loading import minitree
 from .trees import LIMITS, Explore, in_worker
 
 STALLED = r"no step for 1.5 s: it runs in "

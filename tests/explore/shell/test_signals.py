@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loading import minitree
 
-from ..loading import minitree
 from .trees import ROOT, at_import
 
 

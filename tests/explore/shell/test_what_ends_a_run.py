@@ -10,10 +10,10 @@ import pytest
 
 from kvlint.explore.actor import Actor
 from kvlint.explore.control import Control
-from kvlint.explore.loading import UnforeseenUse
 from kvlint.explore.operations import Choice
 from kvlint.explore.switching import Greenlets, Switching, Threads
 from kvlint.explore.watchdog import Stalled
+from kvlint.loading import UnforeseenUse
 
 PROBLEMS = [MemoryError("no more"), Stalled("it stands"), UnforeseenUse("zmq.X", "it was called", None)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from loading import minitree
+
 from kvlint.explore.parent import Limits
 from kvlint.explore.run import Outcome
-
-from ..loading import minitree
 
 ROOT = Path(__file__).parent.parent.parent.parent
 SESSION = "tests.explore.shell.fake_session"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvlint.explore.loading.calls import call_known
-from kvlint.explore.loading.errors import LoadError, place_of_code
-from kvlint.explore.loading.foreseen import BOOTSTRAP_PORT, HOST
-from kvlint.explore.loading.hooks import Frame
-from kvlint.explore.loading.memory import page_indices
-from kvlint.explore.loading.network import Wire
+from kvlint.loading.errors import LoadError, place_of_code
+from kvlint.loading.foreseen import BOOTSTRAP_PORT, HOST
+from kvlint.loading.hooks import Frame
+from kvlint.loading.memory import page_indices
+from kvlint.loading.network import Wire
+from kvlint.loading.receivers import Receivers
 
 #: The bootstrap server's address, as prefill.py and decode.py write it.
 BOOTSTRAP_ADDRESS = f"{HOST}:{BOOTSTRAP_PORT}"
@@ -29,6 +29,7 @@ class DecodeSide:
     def __init__(self, manager: Any, receiver: Any, wire: Wire) -> None:
         self._manager = manager
         self._receiver = receiver
+        self._receivers = Receivers(manager, receiver, BOOTSTRAP_ADDRESS)
         self._wire = wire
         self._reason: object = None
         self._registration: list[Frame] = []
@@ -41,8 +42,8 @@ class DecodeSide:
         Raises:
             LoadError: It refuses what the prefill side registered, or sends nothing.
         """
-        ensure = getattr(self._manager, "try_ensure_parallel_info", None)
-        if ensure is not None and not ensure(BOOTSTRAP_ADDRESS):
+        if not self._receivers.ensure():
+            ensure = self._manager.try_ensure_parallel_info
             raise LoadError(f"{place_of_code(ensure)}: the decode side refuses what the prefill side registered.")
         frames: list[Frame] = []
         with self._room(0, frames):
@@ -61,11 +62,8 @@ class DecodeSide:
 
         def open_room() -> None:
             nonlocal receiver
-            arguments = {"mgr": self._manager, "bootstrap_addr": BOOTSTRAP_ADDRESS, "bootstrap_room": room}
-            # Releases up to 0.5.10 take the rank when the receiver is made, later ones in init().
-            receiver = call_known(self._receiver, **arguments, prefill_dp_rank=0, data_parallel_rank=0)
-            if hasattr(receiver, "send_metadata"):
-                call_known(receiver.init, prefill_dp_rank=0)
+            receiver = self._receivers.make(room)
+            self._receivers.open(receiver)
 
         frames += self._wire.captured(open_room)
         try:
@@ -116,9 +114,7 @@ class DecodeSide:
         return f"{place_of_code(abort)}: this release's receiver sends nothing when it aborts."
 
     def _send_metadata(self, receiver: Any, pages: int) -> None:
-        # Releases before 0.5.11 name it init(). An empty list is what decode.py gives for a model without state.
-        send = receiver.send_metadata if hasattr(receiver, "send_metadata") else receiver.init
-        call_known(send, kv_indices=page_indices(0, pages), aux_index=0, state_indices=[], decode_prefix_len=0)
+        self._receivers.send_metadata(receiver, page_indices(0, pages), 0)
 
 
 def _copied(frames: list[Frame]) -> list[Frame]:

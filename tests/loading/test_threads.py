@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from kvlint.explore.loading import CapturedThread, UnforeseenUse
-from kvlint.explore.loading.captured import captured_thread
-from kvlint.explore.loading.system import system_modules
-from kvlint.explore.loading.threads import is_listener, is_worker
+from kvlint.loading import CapturedThread, UnforeseenUse
+from kvlint.loading.captured import captured_thread
+from kvlint.loading.system import system_modules
+from kvlint.loading.threads import is_listener, is_worker
 
 
 class Manager:

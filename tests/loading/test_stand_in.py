@@ -9,8 +9,8 @@ from typing import Any, Optional, Union
 
 import pytest
 
-from kvlint.explore.loading import UnforeseenUse
-from kvlint.explore.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
+from kvlint.loading import UnforeseenUse
+from kvlint.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
 
 from .driving import Idle
 

@@ -8,27 +8,21 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from kvlint.explore.loading.calls import known_names
-from kvlint.explore.loading.captured import CapturedThread
-from kvlint.explore.loading.errors import UnforeseenUse
-from kvlint.explore.loading.foreseen import PAGE_TOKENS
-from kvlint.explore.loading.frames import BOOTSTRAP_ADDRESS, DecodeSide
-from kvlint.explore.loading.hooks import Frame, Hooks
-from kvlint.explore.loading.memory import Pool, page_indices
-from kvlint.explore.loading.tree import Tree
-
-#: What prefill.py has given a sender: the ranks up to 0.5.21, whether the request names a rank from 0.5.16 on.
-_SENDER_ARGUMENTS = (
-    *("mgr", "bootstrap_addr", "bootstrap_room", "dest_tp_ranks", "pp_rank", "req_has_disagg_prefill_dp_rank"),
-)
+from kvlint.loading.captured import CapturedThread
+from kvlint.loading.errors import UnforeseenUse
+from kvlint.loading.frames import BOOTSTRAP_ADDRESS, DecodeSide
+from kvlint.loading.hooks import Frame, Hooks
+from kvlint.loading.memory import Pool, page_indices
+from kvlint.loading.senders import Senders
+from kvlint.loading.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
 class Backend:
     """The real backend of a tree, built as the release builds it, with nothing running.
 
-    What the release's scheduler does with a sender, as far as rooms are concerned (sglang/srt/disaggregation/prefill.py
-    and managers/scheduler.py, 0.5.14 and 0.5.23 read side by side):
+    What the release's scheduler does with a sender (senders has the calls), as far as rooms are concerned
+    (sglang/srt/disaggregation/prefill.py and managers/scheduler.py, 0.5.14 and 0.5.23 read side by side):
 
     * `PrefillBootstrapQueue.create_sender()` makes it: make_sender().
     * `pop_bootstrapped()` polls it every step. WaitingForInput: `finalize_bootstrap()`, which is begin().
@@ -84,15 +78,7 @@ class Backend:
 
     def make_sender(self, room: int) -> Any:
         """A sender as `PrefillBootstrapQueue.create_sender()` makes it. The manager knows the room from then on."""
-        values = {
-            "mgr": self.manager,
-            "bootstrap_addr": BOOTSTRAP_ADDRESS,
-            "bootstrap_room": room,
-            "dest_tp_ranks": [0],
-            "pp_rank": 0,
-            "req_has_disagg_prefill_dp_rank": False,
-        }
-        return self.sender_class(**{name: values[name] for name in self._sender_names})
+        return self._senders.make(room)
 
     def begin(self, sender: Any, pages: int) -> None:
         """Do what `finalize_bootstrap()` does once a sender polls WaitingForInput.
@@ -101,10 +87,7 @@ class Backend:
             sender: A sender of make_sender().
             pages: How many pages will be sent: as many as metadata_frames() announced.
         """
-        if hasattr(sender, "pop_decode_prefix_len"):
-            # Its answer is the prefix that need not be sent: none is, here.
-            sender.pop_decode_prefix_len()
-        sender.init(pages, 0)
+        self._senders.begin(sender, pages, 0)
 
     def send(self, sender: Any, chunk: int, last: bool) -> None:
         """Do what `send_kv_chunk()` does: send one page.
@@ -114,31 +97,19 @@ class Backend:
             chunk: The chunk's number, from 0.
             last: Whether it is the last one. The sender itself counts pages: chunk + 1 must then be what begin() said.
         """
-        if hasattr(sender, "should_send_kv_chunk") and not sender.should_send_kv_chunk(1, last):
-            return
-        # An empty list is what a model without state has for its last chunk.
-        values: dict[str, object] = {"state_indices": [] if last else None, "num_kv_tokens": PAGE_TOKENS}
-        sender.send(page_indices(chunk, 1), **{name: values[name] for name in self._send_names})
+        self._senders.send(sender, page_indices(chunk, 1), last)
 
     def clear(self, sender: Any) -> None:
         """Do what the scheduler does on Success: releases before 0.5.12 have nothing to clear."""
-        if hasattr(sender, "clear"):
-            sender.clear()
+        self._senders.clear(sender)
 
     def abort(self, sender: Any) -> bool:
         """Do what the scheduler does when the client gives a request up; False in releases that cannot."""
-        if not hasattr(sender, "abort"):
-            return False
-        sender.abort()
-        return True
+        return self._senders.abort(sender)
 
     @cached_property
-    def _sender_names(self) -> tuple[str, ...]:
-        return known_names(self.sender_class, _SENDER_ARGUMENTS)
-
-    @cached_property
-    def _send_names(self) -> tuple[str, ...]:
-        return known_names(self.sender_class.send, ("state_indices", "num_kv_tokens"))
+    def _senders(self) -> Senders:
+        return Senders(self.manager, self.sender_class, BOOTSTRAP_ADDRESS)
 
     def registration_frames(self) -> list[Frame]:
         """What the decode side sends the listener once, before everything else."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kvlint.explore.loading.hooks import Hooks
-from kvlint.explore.loading.network import BootstrapServer, Wire, bind_socket
-from kvlint.explore.loading.nixl import modules as nixl_modules
-from kvlint.explore.loading.stand_in import StandIn, StandInModule
+from kvlint.loading.hooks import Hooks
+from kvlint.loading.network import BootstrapServer, Wire, bind_socket
+from kvlint.loading.nixl import modules as nixl_modules
+from kvlint.loading.stand_in import StandIn, StandInModule
 
 HOST = "127.0.0.1"
 PORT = 30000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kvlint.explore.loading import Backend, LoadError, Transfer, UnforeseenUse
+from kvlint.loading import Backend, LoadError, Transfer, UnforeseenUse
 
 from .driving import Driver
 from .minitree import COMMON, CONN, edited

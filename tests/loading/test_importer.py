@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from kvlint.explore.loading import Backend, LoadError, UnforeseenUse, load_backend
-from kvlint.explore.loading.importer import Importer
-from kvlint.explore.loading.stand_in import StandInModule
-from kvlint.explore.loading.tree import find_tree
+from kvlint.loading import Backend, LoadError, UnforeseenUse, load_backend
+from kvlint.loading.importer import Importer
+from kvlint.loading.stand_in import StandInModule
+from kvlint.loading.tree import find_tree
 
 from . import driving, minitree
 
@@ -289,7 +289,7 @@ print("lost")
 warnings.warn("lost")
 strange = "\\d"
 """
-    from kvlint.explore.loading.system import system_modules
+    from kvlint.loading.system import system_modules
 
     found = run(text, system_modules({}, {}, lambda _: None))
     assert found["quiet"] is True

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Never
 
-from kvlint.explore.loading.errors import refuse
+from kvlint.loading.errors import refuse
 
 _EXCEPTION = re.compile("(Error|Exception|Expired|Terminated|Timeout|Warning|error)$")
 

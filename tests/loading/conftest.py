@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.explore.loading import Backend, load_backend
+from kvlint.loading import Backend, load_backend
 
 from . import driving, minitree
 

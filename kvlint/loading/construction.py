@@ -10,18 +10,18 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from kvlint.explore.loading.backend import Backend
-from kvlint.explore.loading.captured import CapturedThread
-from kvlint.explore.loading.errors import LoadError, UnforeseenUse, place_of
-from kvlint.explore.loading.foreseen import ALLOCATION_POLICY, DTYPE, PAGE_TOKENS, PARALLEL, other_modules, server_args
-from kvlint.explore.loading.frames import DecodeSide
-from kvlint.explore.loading.hooks import Hooks
-from kvlint.explore.loading.importer import Importer
-from kvlint.explore.loading.memory import Pool
-from kvlint.explore.loading.network import BootstrapServer, Wire
-from kvlint.explore.loading.system import system_modules
-from kvlint.explore.loading.threads import is_listener, is_worker
-from kvlint.explore.loading.tree import digest_of, find_tree, find_version
+from kvlint.loading.backend import Backend
+from kvlint.loading.captured import CapturedThread
+from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
+from kvlint.loading.foreseen import ALLOCATION_POLICY, DTYPE, PAGE_TOKENS, PARALLEL, other_modules, server_args
+from kvlint.loading.frames import DecodeSide
+from kvlint.loading.hooks import Hooks
+from kvlint.loading.importer import Importer
+from kvlint.loading.memory import Pool
+from kvlint.loading.network import BootstrapServer, Wire
+from kvlint.loading.system import system_modules
+from kvlint.loading.threads import is_listener, is_worker
+from kvlint.loading.tree import digest_of, find_tree, find_version
 
 _CONN = "sglang.srt.disaggregation.nixl.conn"
 _BASE = "sglang.srt.disaggregation.base.conn"

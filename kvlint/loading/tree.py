@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvlint.explore.loading.errors import LoadError
+from kvlint.loading.errors import LoadError
 
 #: The module that makes a tree one that can be explored, below the package.
 BACKEND = Path("srt", "disaggregation", "nixl", "conn.py")

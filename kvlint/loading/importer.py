@@ -1,7 +1,7 @@
 """Loads modules of a tree into a table of its own, with stand-ins for all that they import and must not run.
 
-To import is to run: this executes code of the tree. Nothing in kvlint does so but the child process of
-`kvlint explore`.
+To import is to run: this executes code of the tree. Nothing in kvlint does so but the child processes of
+`kvlint explore` and `kvlint drill`.
 
 Every module of a tree gets builtins of its own, whose `__import__` is Importer.import_name(). So sys.modules, sys.path
 and the import machinery stay as they are, nothing but the tree's modules sees the stand-ins, trees can be loaded one
@@ -14,15 +14,15 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from kvlint.explore.loading.errors import MARKER, LoadError, Marker, UnforeseenUse, place_of
-from kvlint.explore.loading.stand_in import Overlay, Placeholder, StandInModule
-from kvlint.explore.loading.system import private_builtins
-from kvlint.explore.loading.tree import Tree
+from kvlint.loading.errors import MARKER, LoadError, Marker, UnforeseenUse, place_of
+from kvlint.loading.stand_in import Overlay, Placeholder, StandInModule
+from kvlint.loading.system import private_builtins
+from kvlint.loading.tree import Tree
 
 #: What is loaded from the tree, with all that is below it; the rest of sglang gets stand-ins.
 REAL = (
@@ -31,7 +31,7 @@ REAL = (
     "sglang.srt.environ",
     "sglang.srt.utils.network",
 )
-#: What is below, and is not loaded: the other backends, and what needs torch and a device.
+#: What is below, and is not loaded: the other backends, and what needs a model.
 NOT_REAL = tuple(
     f"sglang.srt.disaggregation.{name}" for name in ("ascend", "decode", "encoder", "mooncake", "mori", "prefill")
 )
@@ -45,6 +45,7 @@ class Importer:
     Args:
         tree: The tree.
         replaced: Modules in place of others, by name: of the standard library, of other distributions, of sglang.
+        shared: Other distributions whose modules are loaded as they are.
 
     Attributes:
         modules: The modules that were loaded from the tree or took the place of one, by name.
@@ -52,8 +53,9 @@ class Importer:
         marker: Tells the stand-ins that code of this tree uses them, and keeps the uses they refused.
     """
 
-    def __init__(self, tree: Tree, replaced: Mapping[str, object]) -> None:
+    def __init__(self, tree: Tree, replaced: Mapping[str, object], shared: Collection[str] = SHARED) -> None:
         self.tree = tree
+        self._shared = frozenset(shared)
         self.modules: dict[str, ModuleType] = {}
         self.sources: dict[str, bytes] = {}
         self.marker = Marker(tree.package)
@@ -140,7 +142,7 @@ class Importer:
             # A package of which only a part is replaced needs a module of its own to hold that part.
             return self._keep(name, Overlay(importlib.import_module(name), {}))
         top = name.partition(".")[0]
-        if top in SHARED or top in sys.stdlib_module_names:
+        if top in self._shared or top in sys.stdlib_module_names:
             return importlib.import_module(name)
         raise ModuleNotFoundError(f"{name} is not at hand here, and no stand-in is known for it", name=name)
 

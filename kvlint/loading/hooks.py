@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvlint.explore.loading.captured import CapturedThread
-from kvlint.explore.loading.errors import refuse
+from kvlint.loading.captured import CapturedThread
+from kvlint.loading.errors import refuse
 
 #: The parts of one ZMQ message.
 Frame = list[bytes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kvlint.explore.loading.errors import refuse
+from kvlint.loading.errors import refuse
 
 
 class CapturedThread:

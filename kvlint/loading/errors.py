@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Never
 
-from kvlint.explore.unforeseen import UnforeseenUse as UnforeseenUse
+from kvlint.loading.unforeseen import UnforeseenUse as UnforeseenUse
 
 #: Under this name the builtins of a tree's modules hold their Marker. It tells a stand-in which tree uses it.
 MARKER = "__kvlint_tree__"

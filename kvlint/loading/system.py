@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from kvlint.explore.loading.captured import CapturedThread, captured_thread
-from kvlint.explore.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
+from kvlint.loading.captured import CapturedThread, captured_thread
+from kvlint.loading.stand_in import Overlay, Placeholder, StandIn, StandInModule
 
 #: The environment of a tree's modules. One worker, since all chunks of a room go to one; the address is never used.
 #: Sources: sglang/srt/environ.py and sglang/srt/utils/network.py, get_local_ip_auto(), of release 0.5.14.

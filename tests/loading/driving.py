@@ -7,7 +7,7 @@ from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
-from kvlint.explore.loading import Backend, CapturedThread, Frame
+from kvlint.loading import Backend, CapturedThread, Frame
 
 
 class Idle(BaseException):

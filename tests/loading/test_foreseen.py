@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kvlint.explore.loading import Hooks, Transfer, UnforeseenUse
-from kvlint.explore.loading.foreseen import other_modules, server_args
-from kvlint.explore.loading.network import BootstrapServer, Wire
+from kvlint.loading import Hooks, Transfer, UnforeseenUse
+from kvlint.loading.foreseen import other_modules, server_args
+from kvlint.loading.network import BootstrapServer, Wire
 
 
 @pytest.fixture

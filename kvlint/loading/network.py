@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Never
 from urllib.parse import parse_qsl, urlsplit
 
-from kvlint.explore.loading.errors import refuse
-from kvlint.explore.loading.hooks import Frame, Hooks
-from kvlint.explore.loading.stand_in import StandIn, StandInModule
+from kvlint.loading.errors import refuse
+from kvlint.loading.hooks import Frame, Hooks
+from kvlint.loading.stand_in import StandIn, StandInModule
 
 #: The constants that backends name. Each is distinct, and none reaches libzmq.
 _CONSTANTS = (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kvlint.explore.loading import LoadError, Tree, find_tree
-from kvlint.explore.loading.tree import digest_of, find_version
+from kvlint.loading import LoadError, Tree, find_tree
+from kvlint.loading.tree import digest_of, find_version
 
 from . import minitree
 

@@ -1,7 +1,8 @@
 """Loads the real NIXL backend of an SGLang tree, without torch, CUDA, NIXL, ZMQ or a network, and builds its objects.
 
-To load a tree is to run its code, with the rights of the process. Nothing in kvlint does so but the child process of
-`kvlint explore`.
+To load a tree is to run its code, with the rights of the process. Nothing in kvlint does so but the child processes of
+`kvlint explore` and `kvlint drill`. load_backend() is for the former; the latter has a loading of its own, with fewer
+stand-ins, out of the same parts.
 
     backend = load_backend(root, substitutes={"threading": …, "time": …, "queue": …})
     backend.hooks.receive = …          # the listener's next frame; may raise
@@ -14,12 +15,12 @@ To load a tree is to run its code, with the rights of the process. Nothing in kv
 See Backend for what the release's scheduler does with a sender.
 """
 
-from kvlint.explore.loading.backend import Backend
-from kvlint.explore.loading.captured import CapturedThread
-from kvlint.explore.loading.construction import load_backend
-from kvlint.explore.loading.errors import LoadError, UnforeseenUse
-from kvlint.explore.loading.hooks import Frame, Hooks, Transfer
-from kvlint.explore.loading.tree import Tree, find_tree
+from kvlint.loading.backend import Backend
+from kvlint.loading.captured import CapturedThread
+from kvlint.loading.construction import load_backend
+from kvlint.loading.errors import LoadError, UnforeseenUse
+from kvlint.loading.hooks import Frame, Hooks, Transfer
+from kvlint.loading.tree import Tree, find_tree
 
 __all__ = [
     "Backend",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
 
-from kvlint.explore.loading.captured import CapturedThread
+from kvlint.loading.captured import CapturedThread
 
 _DEPTH = 4
 #: A variable that the function closes over and that has no value yet equals it.

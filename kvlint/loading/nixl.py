@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvlint.explore.loading.hooks import Hooks, Transfer
-from kvlint.explore.loading.stand_in import StandIn, StandInModule
+from kvlint.loading.hooks import Hooks, Transfer
+from kvlint.loading.stand_in import StandIn, StandInModule
 
 #: The backends of NIXL that a manager may ask for.
 PLUGINS = ("UCX", "OBJ", "GDS", "GDS_MT", "POSIX", "UCCL", "LIBFABRIC")

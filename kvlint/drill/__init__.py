@@ -1,0 +1,1 @@
+"""An abort storm over real NIXL."""

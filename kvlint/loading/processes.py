@@ -1,0 +1,44 @@
+"""Starts of processes that run code of a tree: what they import from, and what they know of the user's environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+_PASSED = (
+    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"),
+    # What an interpreter may need to start at all.
+    *("DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "PYTHONHOME"),
+)
+
+
+def import_path() -> list[str]:
+    """What the process imports from: what this one does, but not from the current folder."""
+    import kvlint
+
+    here = os.getcwd()
+    own = os.path.dirname(os.path.dirname(os.path.abspath(kvlint.__file__)))
+    path = [entry for entry in sys.path if entry and os.path.abspath(entry) != here]
+    return path if own in path else [*path, own]
+
+
+def environment(variables: Mapping[str, str], folder: str, prefixes: tuple[str, ...] = ()) -> dict[str, str]:
+    """The environment of the process: little of the user's, since variables change what a tree does.
+
+    Args:
+        variables: The user's environment.
+        folder: Where temporary files go.
+        prefixes: What is passed on besides: the variables that begin so.
+    """
+    passed = {name: value for name, value in variables.items() if name in _PASSED or name.startswith(prefixes)}
+    return {
+        **passed,
+        "TMPDIR": folder,
+        # A token means the same schedule in every process only if sets have the same order in each.
+        "PYTHONHASHSEED": "0",
+        "PYTHONIOENCODING": "utf-8:backslashreplace",
+        # A pool of threads per core, which numpy would start on import, counts against the memory.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
