@@ -31,6 +31,6 @@ def explored(tmp_path: Path) -> Explore:
         root = minitree.write(tmp_path / "tree", changes)
         names = scenarios or (() if replay else ("abort",))
         request = Request(root=str(root), scenarios=names, replay=replay, threads=threads, seconds=seconds)
-        return explore(request, limits, session=session, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
+        return explore(request, limits, session=session, path=[*sys.path, str(ROOT)])
 
     return run

@@ -35,7 +35,7 @@ Invoke = Callable[..., Result]
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The small tree, explored by the session of `fake_session`; the current folder is the one that holds it."""
-    session = functools.partial(explore, session=SESSION, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
+    session = functools.partial(explore, session=SESSION, path=[*sys.path, str(ROOT)])
     monkeypatch.setattr(run_module, "explore", session)
     monkeypatch.chdir(tmp_path)
     return minitree.write(tmp_path / "tree")
@@ -89,7 +89,7 @@ def test_options_reach_the_request(tree: Path, invoke: Invoke, monkeypatch: pyte
 
     def spy(request: Any, limits: Any, progress: Any) -> Any:
         seen.append((request, limits))
-        return explore(request, limits, progress, session=SESSION, path=[*sys.path, str(ROOT), str(ROOT / "tests")])
+        return explore(request, limits, progress, session=SESSION, path=[*sys.path, str(ROOT)])
 
     monkeypatch.setattr(run_module, "explore", spy)
     arguments = "--time-limit=7.5 --max-states=10 --max-steps=20 --memory-limit=600 --strategy=partial-order --quick"
