@@ -41,14 +41,14 @@ PARALLEL: dict[str, object] = {
 }
 
 
-def server_args() -> StandIn:
+def server_args(bootstrap_port: int = BOOTSTRAP_PORT) -> StandIn:
     """The arguments of a server with one rank, as far as backends read them."""
     return StandIn(
         "server_args",
         **{name: value for name, value in PARALLEL.items() if not name.startswith("attn_")},
         host=HOST,
         port=PORT,
-        disaggregation_bootstrap_port=BOOTSTRAP_PORT,
+        disaggregation_bootstrap_port=bootstrap_port,
         disaggregation_ib_device=None,
         disaggregation_transfer_backend="nixl",
         kv_cache_dtype=DTYPE,
@@ -93,8 +93,9 @@ def _getter(name: str, **values: object) -> Callable[[], StandIn]:
     return lambda: stand_in
 
 
-def _sglang() -> dict[str, object]:
-    utils = {
+def sglang_modules(bootstrap_port: int = BOOTSTRAP_PORT) -> dict[str, object]:
+    """The modules of sglang that are not loaded from the tree, by name."""
+    utils: dict[str, object] = {
         **dict.fromkeys(("is_npu", "is_hip", "is_xpu", "is_cuda", "is_cpu", "is_musa"), _no),
         "ceil_align": _ceil_align,
         "get_free_port": lambda: PORT + 1,
@@ -115,7 +116,7 @@ def _sglang() -> dict[str, object]:
         "get_serving": _getter("get_serving", host=HOST, port=PORT),
         "get_disagg": _getter(
             "get_disagg",
-            disaggregation_bootstrap_port=BOOTSTRAP_PORT,
+            disaggregation_bootstrap_port=bootstrap_port,
             disaggregation_decode_allocation_policy=ALLOCATION_POLICY,
             disaggregation_transfer_backend="nixl",
         ),
@@ -158,5 +159,5 @@ def other_modules(hooks: Hooks, wire: Wire, server: BootstrapServer) -> dict[str
         "triton": StandInModule("triton"),
         **_torch(),
         **nixl_modules(hooks),
-        **_sglang(),
+        **sglang_modules(),
     }

@@ -110,8 +110,16 @@ class Importer:
         if found is not None and not isinstance(found, Placeholder):
             return
         full = f"{name}.{wanted}"
-        if full in self._replaced or (_is_sglang(full) and self.tree.has(full)):
+        if (
+            full in self._replaced
+            or (_is_sglang(full) and self.tree.has(full))
+            or (self._is_as_it_is(name) and not hasattr(module, wanted) and _exists(full))
+        ):
             self._module(full)
+
+    def _is_as_it_is(self, name: str) -> bool:
+        top = name.partition(".")[0]
+        return top in self._shared or top in sys.stdlib_module_names
 
     def _module(self, name: str) -> ModuleType:
         module = self.modules.get(name)
@@ -141,8 +149,7 @@ class Importer:
         if any(other.startswith(f"{name}.") for other in self._replaced):
             # A package of which only a part is replaced needs a module of its own to hold that part.
             return self._keep(name, Overlay(importlib.import_module(name), {}))
-        top = name.partition(".")[0]
-        if top in self._shared or top in sys.stdlib_module_names:
+        if self._is_as_it_is(name):
             return importlib.import_module(name)
         raise ModuleNotFoundError(f"{name} is not at hand here, and no stand-in is known for it", name=name)
 
@@ -190,6 +197,14 @@ class Importer:
             # Warnings about the tree's code are its authors' business, not the user's.
             warnings.simplefilter("ignore")
             return compile(self.sources[name], source, "exec", dont_inherit=True)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        # What it would be a part of is no package.
+        return False
 
 
 def _is_sglang(name: str) -> bool:

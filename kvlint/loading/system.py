@@ -59,9 +59,10 @@ class SilentLogger(StandIn):
         return SilentLogger(f"{self.name}.{suffix}")
 
 
-def _logging() -> ModuleType:
+def logging_module(logger: Callable[..., SilentLogger] = SilentLogger) -> ModuleType:
+    """A module `logging` whose getLogger() is ``logger``."""
     levels = {name: number for name, number in logging.getLevelNamesMapping().items() if name != "NOTSET"}
-    known = {"getLogger": SilentLogger, "Logger": SilentLogger, "NOTSET": logging.NOTSET}
+    known = {"getLogger": logger, "Logger": SilentLogger, "NOTSET": logging.NOTSET}
     return StandInModule("logging", known | levels | {"Filter": logging.Filter, "Formatter": logging.Formatter})
 
 
@@ -80,7 +81,7 @@ def system_modules(
     """
     own = dict(ENVIRONMENT) | dict(environment)
     modules: dict[str, object] = {name: StandInModule(name) for name in REFUSED}
-    modules["logging"] = _logging()
+    modules["logging"] = logging_module()
     modules["os"] = Overlay(os, {"environ": own, "getenv": own.get})
     modules["time"] = Overlay(time, {"sleep": _nothing})
     modules["warnings"] = Overlay(warnings, {"warn": _nothing, "warn_explicit": _nothing})

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType
+from typing import Protocol
 
-from kvlint.loading.captured import CapturedThread
+
+class KnownThread(Protocol):
+    """A thread of which it is known what it was given."""
+
+    target: Callable[..., object] | None
+    args: tuple[object, ...]
+    kwargs: Mapping[str, object]
+
+    def run(self) -> object:
+        """What it does without a target."""
+
 
 _DEPTH = 4
 #: A variable that the function closes over and that has no value yet equals it.
 _EMPTY = CellType()
 
 
-def is_listener(thread: CapturedThread) -> bool:
+def is_listener(thread: KnownThread) -> bool:
     """Whether its code reaches `recv_multipart`.
 
     A worker's does so too, by the monitors of the sockets that it sends through: ask is_worker() first.
@@ -21,7 +32,7 @@ def is_listener(thread: CapturedThread) -> bool:
     return any("recv_multipart" in code.co_names for code in _reached(_entry(thread)[0], _DEPTH))
 
 
-def is_worker(thread: CapturedThread) -> bool:
+def is_worker(thread: KnownThread) -> bool:
     """Whether it is given a queue, or else its own code takes from one: from something whose name says so."""
     function, given = _entry(thread)
     if any(_is_queue(value) for value in (*given, *_closed_over(function))):
@@ -32,7 +43,13 @@ def is_worker(thread: CapturedThread) -> bool:
     )
 
 
-def _entry(thread: CapturedThread) -> tuple[object, list[object]]:
+def given_to(thread: KnownThread) -> list[object]:
+    """What a thread was given: its arguments, and what its function closes over."""
+    function, given = _entry(thread)
+    return [*given, *_closed_over(function)]
+
+
+def _entry(thread: KnownThread) -> tuple[object, list[object]]:
     """The function that a thread runs, and what it is given."""
     function: object = thread.run if thread.target is None else thread.target
     given = [*thread.args, *thread.kwargs.values()]

@@ -1,0 +1,81 @@
+"""A process of a drill: one side of it, or both.
+
+Commands come by one descriptor of each side and messages go to another one, since the tree may print; so do the stacks
+that faulthandler writes, of crashes and on SIGUSR1. `parent` starts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+
+from kvlint.drill.decode import DecodeSide
+from kvlint.drill.messages import Unable
+from kvlint.drill.prefill import PrefillSide
+from kvlint.drill.side import Channel, Side
+from kvlint.drill.threads import watch_threads
+from kvlint.loading.errors import LoadError, UnforeseenUse
+
+SIDES: dict[str, type[Side]] = {"prefill": PrefillSide, "decode": DecodeSide}
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+
+def serve(side: type[Side], channel: Channel) -> None:
+    """Be a side, and say so if that cannot be; no exception gets out."""
+    try:
+        setup = channel.setup()
+        side(setup, channel).run()
+    except (LoadError, UnforeseenUse) as error:
+        channel.tell(Unable(str(error)))
+    except MemoryError:
+        channel.tell(Unable("there is not enough memory for the pages"))
+    except BaseException as error:
+        last = "".join(traceback.format_exception_only(error)).strip()
+        channel.tell(Unable(last, traceback.format_exc()))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the process; it ends here, whatever threads and exit handlers the tree has left."""
+    parser = argparse.ArgumentParser(description="One side of a drill, or both.")
+    parser.add_argument("--side", action="append", required=True, metavar="NAME:IN:OUT", help="a side's descriptors")
+    parser.add_argument("--stacks", type=int, default=2, metavar="FD", help="where stacks go")
+    options = parser.parse_args(arguments)
+    _prepare(options.stacks)
+    threads = []
+    for given in options.side:
+        name, reading, writing = given.split(":")
+        channel = Channel(int(reading), int(writing))
+        for descriptor in (reading, writing):
+            os.set_inheritable(int(descriptor), False)
+        threads.append(threading.Thread(target=serve, args=(SIDES[name], channel), name=name, daemon=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os._exit(0)
+
+
+def _prepare(stacks: int) -> None:
+    os.set_inheritable(stacks, False)
+    faulthandler.enable(stacks, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
+    if sys.platform == "linux":
+        import ctypes
+
+        # When the parent is killed nobody else would end this process, should it stand in code that is not Python's.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Ctrl-C is the parent's business: it ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    watch_threads()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""A storm as the process that drills runs it: it lets rooms in, gives them places, and asks what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from kvlint.drill.messages import Begin, Begun, DecodeReport, Done, PrefillReport, Released, Settle, Start
+from kvlint.drill.parent import Pair, Processes
+from kvlint.drill.storm import Storm, planned
+
+#: Seconds after which a room that has not ended counts as one that nobody waits for: the next one is let in.
+_PATIENCE: Final = 1.0
+_PATIENCE_DURATIONS: Final = 5
+#: Times of a storm's shortest duration, and seconds on top, after which no more rooms are let in.
+_LIMIT_DURATIONS: Final = 20
+_LIMIT_SECONDS: Final = 30.0
+_SETTLING_SECONDS: Final = 20.0
+_REPORT_SECONDS: Final = 30.0
+
+
+def places_for(storm: Storm) -> int:
+    """How many rooms there is to be memory for.
+
+    Those that are live, twice as many that are being given up, and one whose bytes prove nothing: see StormRun.
+    """
+    return 3 * storm.live + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """How far a storm is.
+
+    Attributes:
+        started: Rooms that were let in.
+        rooms: Rooms that there are.
+        done: Rooms that the decode side is done with.
+        what: What is going on, in words.
+    """
+
+    started: int
+    rooms: int
+    done: int
+    what: str
+
+
+@dataclass(slots=True)
+class StormRun:
+    """A storm over the two sides of a tree.
+
+    A room's place is free again when the decode side is done with it and nothing of it is on its way from the prefill
+    side. SGLang frees the pages of an aborted room at once; what it writes to pages that others have by then is not
+    what a storm is to show.
+
+    Args:
+        processes: The drill's processes.
+        pair: The tree's.
+        storm: The storm.
+        settle: Seconds for which nothing must happen, twice, before what is left counts as stuck.
+        progress: Called as the storm goes on.
+        what: What it is, in words.
+    """
+
+    processes: Processes
+    pair: Pair
+    storm: Storm
+    settle: float
+    progress: Callable[[Moment], None]
+    what: str
+    _free: deque[int] = field(default_factory=deque)
+    _place_of: dict[int, int] = field(default_factory=dict)
+    _started: dict[int, float] = field(default_factory=dict)
+    _done: set[int] = field(default_factory=set)
+    _released: set[int] = field(default_factory=set)
+    _late: set[int] = field(default_factory=set)
+
+    def run(self) -> tuple[PrefillReport, DecodeReport]:
+        """Run it.
+
+        Raises:
+            DrillError: A side cannot go on, has ended, or is silent.
+        """
+        for link in self.pair.links():
+            link.send(Begin(self.storm))
+        for link in self.pair.links():
+            self.processes.next(self.pair, link, Begun, _REPORT_SECONDS)
+        self._let_in()
+        self._tell("settling")
+        # The prefill side goes first, for the decode side to see all that comes.
+        self.pair.prefill.send(Settle(self.settle, _SETTLING_SECONDS))
+        prefill = self.processes.next(self.pair, self.pair.prefill, PrefillReport, _REPORT_SECONDS + _SETTLING_SECONDS)
+        self.pair.decode.send(Settle(min(0.2, self.settle), _SETTLING_SECONDS))
+        decode = self.processes.next(self.pair, self.pair.decode, DecodeReport, _REPORT_SECONDS + _SETTLING_SECONDS)
+        return prefill, decode
+
+    def _let_in(self) -> None:
+        storm = self.storm
+        self._free.extend(range(places_for(storm) - 1))
+        waiting = deque(planned(storm))
+        patience = max(_PATIENCE, _PATIENCE_DURATIONS * storm.duration)
+        shortest = storm.duration * -(-storm.rooms // storm.live)
+        begin = time.monotonic()
+        for _ in self.processes.until(self.pair, begin + _LIMIT_DURATIONS * shortest + _LIMIT_SECONDS):
+            self._hear()
+            now = time.monotonic()
+            self._late.update(
+                room for room, at in self._started.items() if now - at > patience and room not in self._done
+            )
+            live = len(self._started) - len(self._done | self._late)
+            while waiting and live < storm.live:
+                self._start(waiting.popleft().room, now)
+                live += 1
+            self._tell(self.what)
+            if not waiting and not live:
+                return
+
+    def _start(self, room: int, now: float) -> None:
+        clean = bool(self._free)
+        # Where stuck rooms hold every place, the rooms that follow share the last one, and are not compared.
+        place = self._free.popleft() if clean else places_for(self.storm) - 1
+        if clean:
+            self._place_of[room] = place
+        self._started[room] = now
+        for link in (self.pair.prefill, self.pair.decode):
+            link.send(Start(room, place, clean))
+
+    def _hear(self) -> None:
+        for link in self.pair.links():
+            while link.told:
+                match link.told.popleft():
+                    case Done(room=room):
+                        self._done.add(room)
+                    case Released(room=room):
+                        self._released.add(room)
+                    case _:
+                        continue
+                if room in self._done and room in self._released and room in self._place_of:
+                    self._free.append(self._place_of.pop(room))
+
+    def _tell(self, what: str) -> None:
+        self.progress(Moment(len(self._started), self.storm.rooms, len(self._done), what))
