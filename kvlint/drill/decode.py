@@ -6,6 +6,7 @@ polls WaitingForInput, `pop_transferred()` polls it. Success: `clear()`; Failed:
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -165,11 +166,9 @@ class DecodeSide(Side):
             self._wrong[request.room] = wrong
 
     def _fail(self, request: _Request) -> None:
-        try:
+        # What it raises is the client's to read.
+        with contextlib.suppress(Exception):
             request.receiver.failure_exception()
-        except Exception:
-            # Its text is the client's.
-            pass
         self._clear_receiver(request)
         self._conclude(request, self._aborted if request.was_aborted else self._failed)
 

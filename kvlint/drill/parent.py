@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Final, Never, TypeVar
 
 from kvlint.config import KvlintError
 from kvlint.drill.messages import Alive, Command, Ready, Setup, Stop, Told, Unable, decode_told, encode
@@ -296,7 +296,7 @@ class Processes:
                 message = link.told.popleft()
                 if isinstance(message, kind):
                     return message
-        self._give_up(link, f"the {link.side} side did not tell {kind.__name__} within {seconds:g} s")
+        return self._give_up(link, f"the {link.side} side did not tell {kind.__name__} within {seconds:g} s")
 
     def until(self, pair: Pair, end: float) -> Iterator[None]:
         """Read what the sides of a pair tell, again and again, until a time by `time.monotonic()`.
@@ -329,7 +329,7 @@ class Processes:
             else:
                 self._selector.unregister(key.fd)
 
-    def _give_up(self, link: Link, why: str) -> None:
+    def _give_up(self, link: Link, why: str) -> Never:
         """Have a process say where it stands, end it, and raise DrillError."""
         process = link.process
         process.ask_for_stacks()

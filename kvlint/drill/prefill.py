@@ -5,6 +5,7 @@ Source: sglang/srt/disaggregation/prefill.py, release 0.5.14; `loading.backend.B
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -108,6 +109,8 @@ class PrefillSide(Side):
 
     def step(self) -> None:
         """Poll the bootstrap queue, send a chunk of each running room, poll the inflight queue."""
+        # Before anything is sent: it is now that the workers may have nothing to do.
+        self._release()
         now = time.monotonic()
         due = [request for request in self._arrived if request.due <= now]
         self._arrived = [request for request in self._arrived if request.due > now]
@@ -123,7 +126,6 @@ class PrefillSide(Side):
         self._bootstrap = [request for request in self._bootstrap if self._waits(request)]
         self._running = [request for request in self._running if self._runs(request)]
         self._inflight = [request for request in self._inflight if self._flies(request)]
-        self._release()
 
     def _poll(self, request: _Request) -> tuple[bool, Any]:
         right, status = self.guarded(lambda: request.sender.poll())
@@ -184,11 +186,9 @@ class PrefillSide(Side):
 
     def _fail(self, request: _Request) -> None:
         """Do what the scheduler does with a room that polls Failed: the exception's text goes to the client."""
-        try:
+        # What it raises is the client's to read.
+        with contextlib.suppress(Exception):
             request.sender.failure_exception()
-        except Exception:
-            # Its text is the client's.
-            pass
         self._conclude(request, self._failed)
 
     def _conclude(self, request: _Request, where: list[int]) -> None:

@@ -110,11 +110,9 @@ class Importer:
         if found is not None and not isinstance(found, Placeholder):
             return
         full = f"{name}.{wanted}"
-        if (
-            full in self._replaced
-            or (_is_sglang(full) and self.tree.has(full))
-            or (self._is_as_it_is(name) and not hasattr(module, wanted) and _exists(full))
-        ):
+        in_tree = _is_sglang(full) and self.tree.has(full)
+        as_it_is = self._is_as_it_is(name) and not hasattr(module, wanted) and _exists(full)
+        if full in self._replaced or in_tree or as_it_is:
             self._module(full)
 
     def _is_as_it_is(self, name: str) -> bool:

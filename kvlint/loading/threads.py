@@ -11,9 +11,17 @@ from typing import Protocol
 class KnownThread(Protocol):
     """A thread of which it is known what it was given."""
 
-    target: Callable[..., object] | None
-    args: tuple[object, ...]
-    kwargs: Mapping[str, object]
+    @property
+    def target(self) -> Callable[..., object] | None:
+        """What it runs."""
+
+    @property
+    def args(self) -> tuple[object, ...]:
+        """The arguments of that."""
+
+    @property
+    def kwargs(self) -> Mapping[str, object]:
+        """The keyword arguments of that."""
 
     def run(self) -> object:
         """What it does without a target."""
