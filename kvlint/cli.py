@@ -10,6 +10,7 @@ from kvlint.commands.audit import audit
 from kvlint.commands.cache import cache
 from kvlint.commands.check import check
 from kvlint.commands.demo import demo
+from kvlint.commands.drill import drill
 from kvlint.commands.explore import explore
 from kvlint.commands.fix import fix
 from kvlint.commands.guard import run_guarded
@@ -49,7 +50,7 @@ def cli() -> None:
     """Find and repair failure states that get lost in KV-cache transfer backends."""
 
 
-for _command in (check, fix, inspect, explore, rule, audit, patch, demo, cache):
+for _command in (check, fix, inspect, explore, drill, rule, audit, patch, demo, cache):
     cli.add_command(_command)
 
 

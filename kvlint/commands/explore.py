@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 
 from kvlint.commands.explore_progress import ExploreProgress
 from kvlint.commands.streams import colour_for, emit, say, warn
+from kvlint.commands.tree_root import tree_root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def explore(
     from kvlint.explore.request import Request
 
     request = Request(
-        root=_root(root, installed),
+        root=tree_root(root, installed),
         scenarios=() if replay is not None else _scenarios(scenarios, scheduler),
         scheduler=scheduler,
         seconds=time_limit,
@@ -179,16 +179,6 @@ def _refuse_contradictions(
         raise click.UsageError("--replay runs one schedule and searches for none: leave --quick out")
     if output_format == "html":
         raise click.UsageError("--replay has no page: take the format text or json")
-
-
-def _root(root: str | None, installed: str | None) -> str:
-    if installed is None:
-        return os.curdir if root is None else root
-    if root is not None:
-        raise click.UsageError("ROOT and --installed name a tree each: give one of them")
-    from kvlint.commands.installed import folder_of
-
-    return folder_of(installed, os.path.join("srt", "disaggregation", "nixl", "conn.py"))
 
 
 def _scenarios(names: Sequence[str], scheduler: bool) -> tuple[str, ...]:

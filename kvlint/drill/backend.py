@@ -19,6 +19,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +160,8 @@ class Backend:
         """The port of a bootstrap server that was started."""
         server = self._name(_CONN, "NixlKVBootstrapServer")
         for _ in range(_SERVER_TRIES):
-            self.server = self._guarded(
-                "the bootstrap server", lambda port=port: call_known(server, host=HOST, port=port)
-            )
+            start = partial(call_known, server, host=HOST, port=port)
+            self.server = self._guarded("the bootstrap server", start)
             if _answers(port):
                 return port
             port = _free_port()
@@ -196,11 +196,10 @@ class _Logger(SilentLogger):
         super().__init__(name)
         self.__dict__["_kept"] = kept
 
-    def _keep(self, message: object, *values: object, **_: object) -> None:
-        text = str(message)
-        if values:
-            with contextlib.suppress(TypeError, ValueError):
-                text %= values
+    def _keep(self, *values: object, **_: object) -> None:
+        text = str(values[0]) if values else ""
+        with contextlib.suppress(TypeError, ValueError):
+            text %= values[1:]
         self.__dict__["_kept"].append(text)
 
     warning = error = exception = critical = warning_once = error_once = _keep

@@ -95,7 +95,7 @@ class DecodeSide(Side):
             if request.abort_at is not None and now >= request.abort_at:
                 request.abort_at = None
                 request.was_aborted = True
-                self.guarded(lambda request=request: request.receiver.abort())
+                self.guarded(request.receiver.abort)
 
     # -- a step --------------------------------------------------------------------------
 

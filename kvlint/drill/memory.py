@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kvlint.drill.storm import Storm
+from kvlint.loading.errors import LoadError
 from kvlint.loading.memory import Buffers
 
 #: Layers of the cache: as many buffers of keys, and as many of values.
@@ -23,7 +24,7 @@ def chosen_device(wanted: str) -> str:
     """The device that `auto` stands for here; ``wanted`` if it is another.
 
     Raises:
-        RuntimeError: There is no GPU, and one is wanted.
+        LoadError: There is no GPU, and one is wanted.
     """
     import torch
 
@@ -32,7 +33,7 @@ def chosen_device(wanted: str) -> str:
     if torch.cuda.is_available():
         return "cuda"
     if wanted == "cuda":
-        raise RuntimeError(
+        raise LoadError(
             "--device cuda: torch finds no GPU here"
             + ("" if torch.version.cuda else f" (torch {torch.__version__} was built without CUDA)")
         )

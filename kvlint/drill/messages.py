@@ -17,7 +17,7 @@ class Setup(msgspec.Struct, frozen=True, tag=True):
 
     Attributes:
         root: The tree.
-        device: `cpu` or `cuda`.
+        device: `cpu`, `cuda`, or `auto` for the latter where there is a GPU.
         storm: The largest storm that will come: its rooms' measures hold for all that come.
         places: Rooms that there is memory for.
         workers: Transfer workers of the prefill side; None for the release's number.
@@ -84,7 +84,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
         digest: SHA-256 of the modules that were loaded.
         nixl: The release of NIXL, or None.
         torch: The release of torch.
-        device: The memory's device, in words.
+        took: The device that the memory is on: `cpu` or `cuda`.
+        device: That, in words.
         workers: Transfer workers.
     """
 
@@ -93,6 +94,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     digest: str
     nixl: str | None
     torch: str
+    took: str
     device: str
     workers: int
 

@@ -270,7 +270,7 @@ class Processes:
 
         pair.prefill.send(setup)
         pair.ready = self.next(pair, pair.prefill, Ready, _STARTING)
-        pair.decode.send(replace(setup, address=pair.ready.address))
+        pair.decode.send(replace(setup, address=pair.ready.address, device=pair.ready.took))
         self.next(pair, pair.decode, Ready, _STARTING)
         return pair.ready
 

@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class PrefillSide(Side):
         manager, poll = self.backend.manager, self.backend.poll
         if "update_status" in vars(manager) or not hasattr(manager, "update_status"):
             return
-        write, flips, table = manager.update_status, self._flips, manager.request_status
+        write, table = manager.update_status, manager.request_status
 
         def watched(bootstrap_room: Any, status: Any, *rest: Any, **named: Any) -> Any:
             before = table.get(bootstrap_room)
@@ -91,7 +92,6 @@ class PrefillSide(Side):
                 self._flips.append(Flip(int(bootstrap_room), self.backend.status(bootstrap_room)))
             return result
 
-        del flips
         manager.update_status = watched
 
     def _unwatch_statuses(self) -> None:
@@ -116,11 +116,11 @@ class PrefillSide(Side):
         self._arrived = [request for request in self._arrived if request.due > now]
         for request in due:
             self.moved()
-            right, request.sender = self.guarded(lambda request=request: self._senders.make(request.room))
+            right, request.sender = self.guarded(partial(self._senders.make, request.room))
             if right:
                 self._bootstrap.append(request)
                 if request.is_given_up:
-                    self.guarded(lambda request=request: self._senders.abort(request.sender))
+                    self.guarded(partial(self._senders.abort, request.sender))
             else:
                 self._conclude(request, self._failed)
         self._bootstrap = [request for request in self._bootstrap if self._waits(request)]

@@ -12,8 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from kvlint.drill.backend import Backend
-from kvlint.drill.memory import Memory
+from kvlint.drill.memory import Memory, chosen_device
 from kvlint.drill.messages import (
     Alive,
     Begin,
@@ -91,6 +93,8 @@ class Side(ABC):
 
     def __init__(self, setup: Setup, channel: Channel) -> None:
         self.channel = channel
+        setup = replace(setup, device=chosen_device(setup.device))
+        self.device = setup.device
         self.memory = Memory(setup.storm, setup.places, setup.device)
         self.places = setup.places
         self.backend = Backend(setup, self.mode, self.memory)
@@ -148,6 +152,7 @@ class Side(ABC):
             digest=backend.digest,
             nixl=backend.nixl_version,
             torch=str(torch.__version__),
+            took=self.device,
             device=self.memory.device_name,
             workers=workers,
         )
@@ -195,6 +200,9 @@ class Side(ABC):
                 self._settle_begin = time.monotonic()
                 self._settled_once = False
                 self._settle_since = self._settle_begin
+            case Setup() | Stop():
+                # The first message was the one, and run() ends with the other.
+                pass
 
     def moved(self) -> None:
         """Something has happened to a room."""
