@@ -30,8 +30,9 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 def serve(side: type[Side], channel: Channel) -> None:
     """Be a side, and say so if that cannot be; no exception gets out."""
     try:
-        setup = channel.setup()
-        side(setup, channel).run()
+        with channel.signs_of_life():
+            loaded = side(channel.setup(), channel)
+        loaded.run()
     except (LoadError, UnforeseenUse) as error:
         channel.tell(Unable(str(error)))
     except MemoryError:

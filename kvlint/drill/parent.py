@@ -139,9 +139,10 @@ class Process:
         return f"the {self.label} process was ended by {name}{hint}"
 
     def ask_for_stacks(self) -> None:
-        """Have it write its stacks."""
+        """Have it write its stacks, even if it was stopped."""
         with contextlib.suppress(ProcessLookupError):
             self._popen.send_signal(signal.SIGUSR1)
+            self._popen.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         """End it with all that it has started, and forget its descriptors."""
