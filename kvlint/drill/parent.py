@@ -71,6 +71,7 @@ class Process:
                 to_side, writing = self._pipe(theirs, reads=False)
                 from_side, reading = self._pipe(theirs, reads=True)
                 arguments.append(f"--side={side}:{to_side}:{from_side}")
+                os.set_blocking(writing, False)
                 self.links[side] = Link(self, side, reading, writing)
                 self._watch(reading, self.links[side].read)
             their_stack, stack = self._pipe(theirs, reads=True)
@@ -171,6 +172,7 @@ class Link:
         self._reading = reading
         self._writing = writing
         self._rest = b""
+        self._unsent = b""
 
     def read(self, data: bytes) -> None:
         """Take what came.
@@ -194,10 +196,18 @@ class Link:
 
     def send(self, command: Command) -> None:
         """Tell the side something; if it has ended, that is found out elsewhere."""
-        with contextlib.suppress(BrokenPipeError):
-            data = encode(command)
-            while data:
-                data = data[os.write(self._writing, data) :]
+        self._unsent += encode(command)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the pipe had no room for before: to wait for a process that does not read is to wait for ever."""
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._writing, self._unsent) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self._unsent = b""
 
 
 class Pair:
@@ -312,6 +322,7 @@ class Processes:
                 return
             self._read(min(_PIECE_SECONDS, end - now))
             for link in pair.links():
+                link.flush()
                 how = link.process.ended()
                 if how is not None:
                     self._read(0)
