@@ -25,7 +25,7 @@ import pytest
 import kvlint
 from kvlint.drill.drill import Request, drill
 from kvlint.drill.parent import DrillError, Pair, Process, Processes
-from kvlint.drill.report.json_report import published_schema
+from kvlint.drill.report.json_report import made_schema
 from kvlint.drill.run import Moment
 from kvlint.drill.storm import Storm
 
@@ -34,11 +34,8 @@ from . import remains
 Release = Callable[[str], Path]
 
 NEEDED = ("torch", "nixl", "zmq", "aiohttp", "requests", "numpy")
-#: What of a tree is loaded, and is worth a copy.
-PARTS = (
-    *("sglang/srt/disaggregation", "sglang/srt/utils", "sglang/srt/environ.py"),
-    *("sglang/_version.py", "sglang/version.py"),
-)
+#: Large folders of a tree that are not loaded.
+NOT_COPIED = shutil.ignore_patterns("jit_kernel", "layers", "models", "multimodal_gen", "test")
 #: Twelve chunks of 64 KiB; a transfer lasts for most of a step, so that most aborts come in the middle of one.
 SMALL = ("--chunks", "12", "--chunk-mib", "0.0625", "--settle", "0.4")
 STORM = ("--rooms", "30", "--live", "4", "--transfer-ms", "6", "--rounds", "0", *SMALL)
@@ -80,10 +77,7 @@ def fixed(pinned: Path, tmp_path: Path) -> Callable[[bool], Path]:
 
     def fix(unsafe: bool) -> Path:
         root = tmp_path / "fixed"
-        for part in PARTS:
-            (root / part).parent.mkdir(parents=True, exist_ok=True)
-            copy = shutil.copytree if (pinned / part).is_dir() else shutil.copyfile
-            copy(pinned / part, root / part)
+        shutil.copytree(pinned / "sglang", root / "sglang", ignore=NOT_COPIED)
         assert kvlint.fix([root], unsafe=unsafe).changes
         return root
 
@@ -109,9 +103,9 @@ def drilled(folder: Path, exit_status: int, *arguments: object) -> dict[str, Any
             text=True,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (exit_status, "")
+    assert (done.stderr, done.returncode) == ("", exit_status)
     document: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(published_schema()))
+    jsonschema.validate(document, made_schema())
     assert any(document["faults"]) == bool(exit_status)
     return document
 
