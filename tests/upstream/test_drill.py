@@ -35,7 +35,7 @@ Release = Callable[[str], Path]
 
 NEEDED = ("torch", "nixl", "zmq", "aiohttp", "requests", "numpy")
 #: Large folders of a tree that are not loaded.
-NOT_COPIED = shutil.ignore_patterns("jit_kernel", "layers", "models", "multimodal_gen", "test")
+NOT_COPIED = shutil.ignore_patterns("models", "multimodal_gen", "test")
 #: Twelve chunks of 64 KiB; a transfer lasts for most of a step, so that most aborts come in the middle of one.
 SMALL = ("--chunks", "12", "--chunk-mib", "0.0625", "--settle", "0.4")
 STORM = ("--rooms", "30", "--live", "4", "--transfer-ms", "6", "--rounds", "0", *SMALL)
@@ -78,7 +78,8 @@ def fixed(pinned: Path, tmp_path: Path) -> Callable[[bool], Path]:
     def fix(unsafe: bool) -> Path:
         root = tmp_path / "fixed"
         shutil.copytree(pinned / "sglang", root / "sglang", ignore=NOT_COPIED)
-        assert kvlint.fix([root], unsafe=unsafe).changes
+        backend = root / "sglang" / "srt" / "disaggregation"
+        assert kvlint.fix([backend / "common", backend / "nixl"], unsafe=unsafe).changes
         return root
 
     return fix
@@ -92,8 +93,8 @@ def variables(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(folder)}
 
 
-def drilled(folder: Path, exit_status: int, *arguments: object) -> dict[str, Any]:
-    """The document that a drill prints; it exits as expected and leaves nothing."""
+def drilled(folder: Path, *arguments: object) -> dict[str, Any]:
+    """The document that a drill prints; it exits as what it found says, and leaves nothing."""
     with remains.nothing(folder):
         done = subprocess.run(
             command(*arguments, "--output-format", "json"),
@@ -103,10 +104,10 @@ def drilled(folder: Path, exit_status: int, *arguments: object) -> dict[str, Any
             text=True,
             check=False,
         )
-    assert (done.stderr, done.returncode) == ("", exit_status)
+    assert done.stderr == ""
     document: dict[str, Any] = json.loads(done.stdout)
     jsonschema.validate(document, made_schema())
-    assert any(document["faults"]) == bool(exit_status)
+    assert done.returncode == int(any(document["faults"]))
     return document
 
 
@@ -131,58 +132,69 @@ def left(storm: dict[str, Any]) -> dict[str, int]:
 
 
 def test_aborts_pin_rooms(pinned: Path, folder: Path) -> None:
-    storm = storm_of(drilled(folder, 1, pinned, *STORM))
-    assert len(storm["pinned"]) >= 3
+    document = drilled(folder, pinned, *STORM)
+    storm = storm_of(document)
+    count = len(storm["pinned"])
+    assert count >= 3
+    assert f"{count} rooms pinned" in document["faults"][0]
     for room in storm["pinned"]:
         assert (room["status"], room["has_metadata"], room["queue"]) == ("Transferring", False, "inflight")
-    assert storm["aborted"]["pinned"] == len(storm["pinned"])
-    assert storm["not_aborted"] == {"succeeded": storm["not_aborted"]["succeeded"], "failed": 0, "pinned": 0}
-    # Each of them had failed.
+    # All of them were given up, and had failed before.
+    assert (storm["aborted"]["pinned"], storm["not_aborted"]["pinned"]) == (count, 0)
     assert {room["room"] for room in storm["pinned"]} <= {flip["room"] for flip in storm["flips"]}
+    assert storm["not_aborted"]["failed"] == 0
     assert storm["dead_threads"] == []
 
 
 def test_the_safe_fixes_unpin_them(fixed: Callable[[bool], Path], folder: Path) -> None:
-    storm = storm_of(drilled(folder, 0, fixed(False), *STORM))
-    assert "pinned" not in left(storm)
+    document = drilled(folder, fixed(False), *STORM)
+    storm = storm_of(document)
+    # A thread that is preempted inside the writer can still bring a room back after the scheduler has cleared it.
+    assert left(storm).keys() <= {"zombies", "flips"}
     assert storm["aborted"]["failed"] >= 3
 
 
 def test_with_all_fixes_nothing_is_left(fixed: Callable[[bool], Path], folder: Path) -> None:
-    storm = storm_of(drilled(folder, 0, fixed(True), *STORM))
+    document = drilled(folder, fixed(True), *STORM)
+    storm = storm_of(document)
+    assert document["faults"] == [[]]
     assert left(storm) == {}
     assert storm["aborted"]["failed"] >= 3
 
 
 def test_the_first_abort_kills_the_listener_of_0_5_14(release: Release, folder: Path) -> None:
-    document = drilled(folder, 1, release("0.5.14"), *FEW, "--abort-probability", "0.5")
-    storm = document["drill"]["trees"][0]["storm"]
-    (dead,) = storm["dead_threads"]
+    document = drilled(folder, release("0.5.14"), *FEW)
+    (tree,) = document["drill"]["trees"]
+    (dead,) = tree["storm"]["dead_threads"]
     assert dead["kind"] == "listener"
     assert dead["reason"].startswith("AssertionError")
+    assert "bootstrap_thread" in dead["traceback"]
     assert "1 dead thread" in document["faults"][0]
 
 
 def test_the_newest_release_withstands_it(release: Release, folder: Path) -> None:
-    storm = storm_of(drilled(folder, 0, release("0.5.23"), *STORM))
+    document = drilled(folder, release("0.5.23"), *STORM)
+    storm = storm_of(document)
+    assert document["faults"] == [[]]
     assert left(storm) == {}
     assert storm["aborted"]["failed"] >= 3
 
 
 def test_in_one_process(release: Release, folder: Path) -> None:
-    document = drilled(folder, 0, release("0.5.23"), *FEW, "--one-process", "--half-aborts")
-    assert document["drill"]["processes"] == 1
+    document = drilled(folder, release("0.5.23"), *FEW, "--one-process", "--half-aborts")
+    assert (document["faults"], document["drill"]["processes"]) == ([[]], 1)
     memory = storm_of(document)["peak_memory"]
     assert memory["prefill"] == memory["decode"]
 
 
 def test_two_trees_are_compared(pinned: Path, release: Release, folder: Path) -> None:
-    document = drilled(folder, 0, pinned, "--compare", release("0.5.23"), "--no-storm", "--rounds", "1", *SMALL)
-    drill = document["drill"]
-    assert [tree["ready"]["version"] for tree in drill["trees"]] == ["0.5.14", "0.5.23"]
-    assert [(tree["storm"], len(tree["throughput"]["seconds"])) for tree in drill["trees"]] == [(None, 1)] * 2
-    (first,), (second,) = (tree["throughput"]["seconds"] for tree in drill["trees"])
-    assert drill["comparison"] == {"ratios": [first / second], "median": first / second, "interval": None}
+    document = drilled(folder, pinned, "--compare", release("0.5.23"), "--no-storm", "--rounds", "1", *SMALL)
+    found = document["drill"]
+    assert document["faults"] == [[], []]
+    assert [tree["ready"]["version"] for tree in found["trees"]] == ["0.5.14", "0.5.23"]
+    assert [(tree["storm"], len(tree["throughput"]["seconds"])) for tree in found["trees"]] == [(None, 1)] * 2
+    (first,), (second,) = (tree["throughput"]["seconds"] for tree in found["trees"])
+    assert found["comparison"] == {"ratios": [first / second], "median": first / second, "interval": None}
 
 
 # -- processes that are killed -----------------------------------------------------------
