@@ -48,14 +48,30 @@ def memory() -> set[str]:
     return left | files
 
 
-def ended(folder: Path, sockets: Collection[str] = ()) -> bool:
-    """Whether the processes of a folder end, and these sockets with them; the system takes a moment over it."""
+def wait_for_end(folder: Path, sockets: Collection[str] = (), before: Collection[str] | None = None) -> None:
+    """Wait until nothing of a drill is left; the system takes a moment over it.
+
+    Args:
+        folder: The processes' folder.
+        sockets: Listening sockets that they had.
+        before: Shared memory that was left before; None not to look for any.
+
+    Raises:
+        AssertionError: Something is still there after a while; it says what.
+    """
     end = time.monotonic() + _SECONDS
-    while processes(folder) or not listening().isdisjoint(sockets):
+    while True:
+        left = {
+            "processes": processes(folder),
+            "sockets": listening().intersection(sockets),
+            # What others have just made looks so too, for a moment.
+            "memory": set() if before is None else memory().difference(before),
+        }
+        if not any(left.values()):
+            return
         if time.monotonic() > end:
-            return False
+            raise AssertionError(f"left behind: {left}")
         time.sleep(0.02)
-    return True
 
 
 @contextlib.contextmanager
@@ -63,9 +79,10 @@ def nothing(folder: Path) -> Iterator[None]:
     """Nothing is left of what is drilled in the block, with an empty folder for its temporary files."""
     before = memory()
     yield
-    assert ended(folder), f"processes are left: {processes(folder)}"
-    assert memory() <= before
-    assert list(folder.iterdir()) == []
+    wait_for_end(folder, before=before)
+    files = sorted(path.name for path in folder.iterdir())
+    if files:
+        raise AssertionError(f"left behind: {files}")
 
 
 def _numbers() -> list[int]:
