@@ -102,6 +102,8 @@ class StormResult(msgspec.Struct, frozen=True):
             f"{_many(len(self.zombies), 'zombie room')}": self.zombies,
             f"{_rooms(len(wrong))} with {_many(sum(wrong.values()), 'wrong byte')}": wrong,
             f"{_many(len(self.errors), 'error')} in a scheduler": self.errors,
+            f"{_rooms(self.not_aborted.failed)} failed though nobody gave up": self.not_aborted.failed,
+            f"the decode side waits for {_rooms(self.decode_waiting)}": self.decode_waiting,
         }
         return [words for words, there in found.items() if there]
 

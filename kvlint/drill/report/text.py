@@ -126,6 +126,8 @@ def _findings(result: StormResult) -> Iterator[tuple[str, str, bool]]:
     missed = f"; {integrity.not_compared} not compared: stuck rooms held the memory" if integrity.not_compared else ""
     bad = f": {_listed(sorted(wrong))} with {counted(sum(wrong.values()), 'wrong byte')}" if wrong else ": all right"
     yield "bytes", f"{compared}{bad if integrity.compared else ''}{missed}", bool(wrong)
+    if result.decode_waiting:
+        yield "decode side", f"still waits for the pages of {counted(result.decode_waiting, 'room')}", True
     if result.errors:
         last = result.errors[0].strip().splitlines()[-1]
         yield "schedulers", f"{counted(len(result.errors), 'error')} raised; the first: {one_line(last)}", True
