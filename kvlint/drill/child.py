@@ -7,7 +7,9 @@ that faulthandler writes, of crashes and on SIGUSR1. `parent` starts it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
+import importlib
 import os
 import resource
 import signal
@@ -30,6 +32,10 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 def serve(side: type[Side], channel: Channel) -> None:
     """Be a side, and say so if that cannot be; no exception gets out."""
     try:
+        # What takes long to load is loaded while the other side does the same.
+        for module in ("torch", "nixl._api"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(module)
         setup = channel.setup()
         side(setup, channel).run()
     except (LoadError, UnforeseenUse) as error:

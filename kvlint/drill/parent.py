@@ -159,14 +159,14 @@ class Link:
         process: Its process.
         side: Its name.
         told: What it has told and nobody has taken yet.
-        heard: When it told something last, by `time.monotonic()`.
+        heard: When it told something last, by `time.monotonic()`; None before it has: to load takes its time.
     """
 
     def __init__(self, process: Process, side: str, reading: int, writing: int) -> None:
         self.process = process
         self.side = side
         self.told: deque[Told] = deque()
-        self.heard = time.monotonic()
+        self.heard: float | None = None
         self._reading = reading
         self._writing = writing
         self._rest = b""
@@ -315,7 +315,7 @@ class Processes:
                 if how is not None:
                     self._read(0)
                     raise DrillError(how, self._details(link.process))
-                if time.monotonic() - link.heard > self._silence:
+                if link.heard is not None and time.monotonic() - link.heard > self._silence:
                     self._give_up(link, f"the {link.side} side gave no sign of life for {self._silence:g} s")
 
     def _read(self, seconds: float) -> None:
