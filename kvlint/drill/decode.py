@@ -16,6 +16,7 @@ import numpy as np
 from kvlint.drill.messages import DecodeReport, Done, Setup, Start
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.storm import permutation
+from kvlint.loading.errors import LoadError
 
 
 @dataclass(slots=True, eq=False)
@@ -63,8 +64,15 @@ class DecodeSide(Side):
         self._first_start = self._last_success = 0.0
 
     def begin(self) -> None:
-        """Forget the rooms of the storm before."""
+        """Forget the rooms of the storm before.
+
+        Raises:
+            LoadError: Clients are to give up, and the release does not let them.
+        """
         self._clear()
+        why = self.backend.why_no_abort() if self.storm.abort_probability else None
+        if why is not None:
+            raise LoadError(f"{why}, so there is no storm; --abort-probability 0 drills without one.")
 
     def start(self, start: Start) -> None:
         """A request arrives."""

@@ -227,6 +227,10 @@ class Side(ABC):
             self._settled_once, self._settle_since = True, now
 
     def _end(self, settled: bool) -> None:
+        faults = self.backend.faults
+        if faults:
+            # A thread that a stand-in's refusal has ended was not ended by the tree.
+            raise faults[0]
         self._is_over = True
         self.channel.tell(self.report(settled))
 
