@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Final
 
@@ -10,11 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from kvlint.drill.messages import Setup
-from kvlint.drill.parent import Pair, Processes
+from kvlint.drill.parent import DrillError, Pair, Processes
 from kvlint.drill.results import Comparison, DrillResult, StormResult, Throughput, TreeResult, storm_result
 from kvlint.drill.run import Moment, StormRun, places_for
 from kvlint.drill.statistics import median_interval
 from kvlint.drill.storm import Storm
+from kvlint.loading.errors import LoadError
+from kvlint.loading.tree import find_tree
 
 #: Rooms of a round without aborts.
 ROUND_ROOMS: Final = 24
@@ -63,6 +66,11 @@ def drill(request: Request, progress: Callable[[Moment], None], processes: Proce
     Raises:
         DrillError: A tree cannot be loaded, or one of its processes has ended, is silent, or cannot go on.
     """
+    for root in request.roots:
+        try:
+            find_tree(Path(root))
+        except LoadError as error:
+            raise DrillError(str(error)) from error
     with processes or Processes() as started:
         return _Drill(request, progress, started).result()
 

@@ -49,6 +49,9 @@ class Memory:
         storm: Tells how large a room is.
         places: How many places there are.
         device: `cpu` or `cuda`.
+
+    Raises:
+        LoadError: There is not enough memory.
     """
 
     def __init__(self, storm: Storm, places: int, device: str) -> None:
@@ -63,7 +66,15 @@ class Memory:
             torch.zeros(1, device=device)
             torch.cuda.synchronize()
         shape = (places * self._pages, words)
-        self._cache = [torch.zeros(shape, dtype=torch.int64, device=device) for _ in range(2 * LAYERS)]
+        try:
+            self._cache = [torch.zeros(shape, dtype=torch.int64, device=device) for _ in range(2 * LAYERS)]
+        except RuntimeError as error:
+            # What torch raises has no class of its own, but for CUDA's.
+            wanted = places * storm.room_bytes / (1 << 20)
+            raise LoadError(
+                f"{wanted:.0f} MiB for the pages of {places} rooms cannot be had: {str(error).splitlines()[0]} "
+                "Fewer --live rooms, fewer --chunks or a smaller --chunk-mib need less."
+            ) from error
         self._metadata = torch.zeros((places, _AUX_WORDS), dtype=torch.int64)
         self._words = self._ramp(words, device)
         self._metadata_words = self._ramp(_AUX_WORDS, "cpu")
