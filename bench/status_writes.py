@@ -136,7 +136,7 @@ def measured(backends: Sequence[Backend], pairs: int, number: int) -> dict[str, 
         pairs: How many pairs of blocks are counted.
         number: Which of several processes this is; in every other one the pairs begin with the other tree.
     """
-    # Routers draw rooms from 63 bits (sglang_router and sglang/srt/managers/io_struct.py).
+    # Rooms are as wide as this: the warm-up in sglang/srt/entrypoints/http_server.py of 0.5.14 spreads its own over 2**63.
     drawn = random.Random(number)
     rooms = [drawn.getrandbits(63) for _ in range(ROOMS)]
     empty = _own_copy(_empty_sweep)
