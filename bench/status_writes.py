@@ -135,8 +135,11 @@ def measured(backends: Sequence[Backend], pairs: int, number: int) -> dict[str, 
         backends: Both trees, in the order in which they are reported.
         pairs: How many pairs of blocks are counted.
         number: Which of several processes this is; in every other one the pairs begin with the other tree.
+
+    Raises:
+        BadWriter: A writer cannot be timed.
     """
-    # Rooms are as wide as this: the warm-up in sglang/srt/entrypoints/http_server.py of 0.5.14 spreads its own over 2**63.
+    # As wide as rooms are: the warm-up of sglang/srt/entrypoints/http_server.py, 0.5.14, spreads its own over 2**63.
     drawn = random.Random(number)
     rooms = [drawn.getrandbits(63) for _ in range(ROOMS)]
     empty = _own_copy(_empty_sweep)
@@ -152,9 +155,13 @@ def measured(backends: Sequence[Backend], pairs: int, number: int) -> dict[str, 
             loops.append(sum(empty(None, rooms, None) for _ in range(SWEEPS)) / (SWEEPS * ROOMS))
             times.append([of_pair[0], of_pair[1]])
         found[str(transition)] = {"results": results, "pairs": times[WARM_UP:]}
+    for backend in backends:
+        # Code that catches everything may have caught it.
+        if backend.faults:
+            raise BadWriter(f"update_status() did not do what it does in a server: {backend.faults[0]}")
     loop = median(loops)
     for entry in found.values():
-        entry["pairs"] = [[one - loop for one in pair] for pair in entry["pairs"]]
+        entry["pairs"] = [[round(one - loop, 2) for one in pair] for pair in entry["pairs"]]
     return {"loop": loop, "transitions": found, "trees": [_description(backend) for backend in backends]}
 
 

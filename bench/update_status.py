@@ -1,14 +1,15 @@
 """Compares the status writer update_status() of two SGLang trees, in nanoseconds per call.
 
-Both trees are loaded by one process, and their blocks of calls alternate, each pair from either end. Two processes would
-differ in more than the trees: every process has its own addresses, its own hashes and its own share of the caches, which
-moves times like these by some percent, as long as it lives, however often it is measured. In one process both trees have
-the same of these, and the two blocks of a pair run within milliseconds. What is left is the order in which the trees
-were loaded and lie in memory. So this is done in several processes, in every other one with the other tree first, and
-intervals are made of the processes' medians.
+Both trees are loaded by one process, and their blocks of calls alternate, each pair from either end. Two processes
+would differ in more than the trees: every process has its own addresses, its own hashes and its own share of caches,
+which moves times like these by some percent for as long as it lives, however often it is measured. In one process both
+trees have the same of these, and the two blocks of a pair run within milliseconds. What is left is the order in which
+the trees were loaded and lie in memory. So this is done in several processes, in every other one with the other tree
+first, and intervals are made of the processes' medians.
 
-The trees share no module (kvlint.loading), and each has a copy of the measuring loop, so that they do not share what the
-interpreter has specialised. The loop's own time is measured too, and subtracted.
+The trees share no module (kvlint.loading), and each has a copy of the measuring loop, so that they do not share what
+the interpreter has specialised. The loop's own time is measured too, and subtracted. Nobody else wants a lock that the
+writer takes: what waiting for it costs is not measured.
 """
 
 from __future__ import annotations
@@ -88,15 +89,18 @@ def rows(processes: Sequence[Mapping[str, Any]]) -> list[Row]:
     """What several runs of status_writes.py say together.
 
     Raises:
-        CommandFailed: They disagree on what a transition stores, so they did not measure the same.
+        CommandFailed: They did not measure the same: their modules, or what a transition stores, are different.
     """
-    return [_row(name, [each["transitions"][name] for each in processes]) for name in processes[0]["transitions"]]
+    first = processes[0]
+    if any(each["trees"] != first["trees"] for each in processes):
+        raise CommandFailed("The processes loaded different modules: a tree was changed meanwhile; measure again.")
+    return [_row(name, [each["transitions"][name] for each in processes]) for name in first["transitions"]]
 
 
 def _row(name: str, entries: Sequence[Mapping[str, Any]]) -> Row:
     results = entries[0]["results"]
     if any(entry["results"] != results for entry in entries):
-        raise CommandFailed(f"{name}: the processes stored different statuses; did a tree change meanwhile?")
+        raise CommandFailed(f"{name}: not every process stored the same status, so their times cannot be compared.")
     pairs = [entry["pairs"] for entry in entries]
     before, after = (_times([pair[which] for each in pairs for pair in each], results[which]) for which in (0, 1))
     return Row(
@@ -210,9 +214,9 @@ def _write(path: Path, report: Mapping[str, Any]) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compares the status writer update_status() of the NixlKVManagers of two SGLang trees, in nanoseconds "
-        "per call. It EXECUTES CODE OF BOTH TREES, with your rights, in child processes: their modules are loaded, with "
-        "stand-ins for torch, NIXL, ZMQ and the network. See bench/README.md.",
+        description="Compares the status writer update_status() of the NixlKVManagers of two SGLang trees, in "
+        "nanoseconds per call. It EXECUTES CODE OF BOTH TREES, with your rights, in child processes: their modules are "
+        "loaded, with stand-ins for torch, NIXL, ZMQ and the network. See bench/README.md.",
     )
     parser.add_argument("root", type=Path, metavar="ROOT", help="the tree before: a checkout or an unpacked release")
     parser.add_argument("other_root", type=Path, metavar="OTHER_ROOT", help="the tree after, say after `kvlint fix`")
@@ -225,7 +229,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help=f"how often to begin anew, in a process of its own: {FEWEST_PROCESSES} or more (default: 12)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.json is not None and not options.json.parent.is_dir():
+        parser.error(f"argument --json: {options.json.parent} is no folder; make it first")
+    return options
 
 
 def _at_least(fewest: int) -> Callable[[str], int]:
