@@ -21,8 +21,9 @@ from kvlint.loading import Backend, LoadError, UnforeseenUse, load_backend
 
 #: Rooms that the manager knows at a time; each is written once per sweep.
 ROOMS = 256
-#: Sweeps that make one block, which is what one time is of: about a millisecond, less than a processor's turn.
-SWEEPS = 16
+#: Sweeps that make one block. Its time is that of the median sweep: a sweep takes less than a tenth of a millisecond or
+#: so, and few of them lose the processor; of a whole block the longer one, so the slower tree's, would lose it more often.
+SWEEPS = 17
 #: Pairs of blocks that are not counted: the interpreter specialises what it runs often.
 WARM_UP = 8
 
@@ -112,12 +113,12 @@ class Writes:
         return "absent" if after is None else self._names.get(after, repr(after))
 
     def block(self) -> float:
-        """The nanoseconds of one write with its share of the loop, over one block."""
-        total = 0
+        """The nanoseconds of one write with its share of the loop, in the median sweep of one block."""
+        sweeps = []
         for _ in range(SWEEPS):
             self._reset()
-            total += self._sweep(self._manager, self._rooms, self._status)
-        return total / (SWEEPS * len(self._rooms))
+            sweeps.append(self._sweep(self._manager, self._rooms, self._status))
+        return median(sweeps) / len(self._rooms)
 
     def _reset(self) -> None:
         # Rooms go as the releases' clear() lets them go, so that the dict is as large as a server's.
@@ -152,7 +153,7 @@ def measured(backends: Sequence[Backend], pairs: int, number: int) -> dict[str, 
         for pair in range(pairs + WARM_UP):
             order = (0, 1) if (pair + number) % 2 else (1, 0)
             of_pair = {which: writes[which].block() for which in order}
-            loops.append(sum(empty(None, rooms, None) for _ in range(SWEEPS)) / (SWEEPS * ROOMS))
+            loops.append(median(empty(None, rooms, None) for _ in range(SWEEPS)) / ROOMS)
             times.append([of_pair[0], of_pair[1]])
         found[str(transition)] = {"results": results, "pairs": times[WARM_UP:]}
     for backend in backends:
