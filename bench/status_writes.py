@@ -21,8 +21,8 @@ from kvlint.loading import Backend, LoadError, UnforeseenUse, load_backend
 
 #: Rooms that the manager knows at a time; each is written once per sweep.
 ROOMS = 256
-#: Sweeps that make one block. Its time is that of the median sweep: a sweep takes less than a tenth of a millisecond or
-#: so, and few of them lose the processor; of a whole block the longer one, so the slower tree's, would lose it more often.
+#: Sweeps that make one block. Its time is that of the median sweep: a sweep takes about a tenth of a millisecond, and
+#: few lose the processor meanwhile. A sum of them would burden the slower tree, which has it longer, unduly.
 SWEEPS = 17
 #: Pairs of blocks that are not counted: the interpreter specialises what it runs often.
 WARM_UP = 8
