@@ -1,4 +1,4 @@
-"""Makes an archive of kvlint and NIXL for a GPU host without a package index; docs/pack_nixl.md tells how it is used."""
+"""Makes an archive of kvlint and NIXL for a GPU host without a package index; docs/pack_nixl.md tells how to use it."""
 
 from __future__ import annotations
 

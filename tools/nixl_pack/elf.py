@@ -56,7 +56,7 @@ def read_dynamic(name: str, data: bytes, machine: str) -> Dynamic:
         actual = file["e_machine"]
     # pyelftools lets construct's and Python's own errors through where a file is cut off.
     except (ELFError, ValueError, LookupError, AttributeError, TypeError, AssertionError, OverflowError) as error:
-        raise PackError(f"{name}: is a damaged shared library ({error or type(error).__name__})") from error
+        raise PackError(f"{name}: is a damaged shared library ({str(error) or type(error).__name__})") from error
     if actual != machine:
         raise PackError(f"{name}: is for {actual}, not for {machine}; ask for another --machine")
     needed = tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED")

@@ -30,7 +30,7 @@ def resolve(
     leave = {canonicalize_name(name) for name in without}
     for _ in range(_MAX_PASSES):
         wanted = _wanted(roots, chosen, target, leave)
-        missing = [name for name in wanted if name not in chosen or chosen[name].version not in wanted[name]]
+        missing = [name for name in wanted if name not in chosen or not _fits(chosen[name], wanted[name])]
         if refused := sorted(set(missing) & set(given)):
             wheel = given[refused[0]]
             raise PackError(
@@ -70,6 +70,10 @@ def _wanted(
             extras[name] |= news
             waiting += _required(chosen[name], news | (set() if known is not None else {""}), environment)
     return wanted
+
+
+def _fits(wheel: Wheel, versions: SpecifierSet) -> bool:
+    return versions.contains(wheel.version, prereleases=True)
 
 
 def _required(wheel: Wheel, extras: Iterable[str], environment: Mapping[str, str]) -> list[Requirement]:

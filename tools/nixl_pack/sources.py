@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from nixl_pack import PackError
 from nixl_pack.target import Target
 from nixl_pack.wheels import Wheel
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _OPTIONS = ("--disable-pip-version-check", "--no-input", "--no-color", "--progress-bar=off", "--quiet")
 

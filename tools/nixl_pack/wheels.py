@@ -13,12 +13,15 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, NormalizedName, parse_wheel_filename
-from packaging.version import Version
 
 from nixl_pack import PackError
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 #: Several times the largest member seen: 36 MB, a CUDA extension in nixl-cu12 1.5.1.
 _MAX_MEMBER_BYTES = 1 << 30
@@ -128,12 +131,7 @@ class Wheel:
         seen: set[str] = set()
         for info in infos:
             name = info.orig_filename
-            parts = name.removesuffix("/").split("/")
-            if (
-                any(part in ("", ".", "..") for part in parts)
-                or any(c in name for c in "\\:")
-                or not name.isprintable()
-            ):
+            if not _is_safe(name):
                 raise PackError(f"{self.path}: holds the unsafe path {name!r}; get the wheel anew from its index")
             if name in seen:
                 raise PackError(f"{self.path}: holds {name!r} twice; get the wheel anew from its index")
@@ -150,3 +148,9 @@ class Wheel:
         if isinstance(error, OSError):
             return PackError(f"{self.path}: cannot be read: {error.strerror or error}")
         return PackError(f"{self.path}: is damaged ({str(error) or type(error).__name__}); get it anew from its index")
+
+
+def _is_safe(name: str) -> bool:
+    """Whether a member's path leads below the folder that it is unpacked in, on every system."""
+    parts = name.removesuffix("/").split("/")
+    return not {"", ".", ".."} & set(parts) and not {"\\", ":"} & set(name) and name.isprintable()
