@@ -65,9 +65,7 @@ class Bundle:
     def _add(self, wheel: Wheel, selection: Selection) -> None:
         contents = wheel.read_all(selection.members)
         for name, data in contents.items():
-            path = installed_path(name)
-            if path is None:
-                continue
+            path = installed_path(name) or name
             other = self._origins.setdefault(path, wheel)
             if path == README or self.files.setdefault(path, data) != data:
                 raise PackError(

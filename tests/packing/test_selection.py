@@ -23,6 +23,7 @@ ALWAYS = {
     f"{LIBS}/libucp-1.so.0.0.0",
     f"{LIBS}/libuct-2.so.0.0.0",
     "nixl_cu12-1.5.1.dist-info/METADATA",
+    "nixl_cu12-1.5.1.dist-info/WHEEL",
     "nixl_cu12-1.5.1.dist-info/licenses/LICENSE",
 }
 
@@ -33,7 +34,7 @@ def select(path: Path, *modules: str) -> Selection:
 
 
 def test_the_package_one_plugin_and_their_libraries_are_taken(tmp_path: Path) -> None:
-    # libgrpc has no search path, and in a process libcommon is that of libnixl's; a name alone finds the first.
+    # libgrpc has no search path: its libcommon is the one that is loaded already.
     selection = select(backend(tmp_path))
     assert set(selection.members) == ALWAYS
     assert selection.modules == ()
@@ -71,7 +72,9 @@ def test_copies_in_place_of_links_are_taken_together(tmp_path: Path) -> None:
 def test_a_layout_that_is_not_known_is_told(tmp_path: Path) -> None:
     files = backend_files()
     del files[f"{OWN}/plugins/libplugin_UCX.so"]
-    with pytest.raises(PackError, match=rf"is expected .* beside libnixl\.so, and is only in {LIBS}/nixl/libplugin_UCX"):
+    with pytest.raises(
+        PackError, match=rf"is expected .* beside libnixl\.so, and is only in {LIBS}/nixl/libplugin_UCX"
+    ):
         select(backend(tmp_path, files=files))
     with pytest.raises(PackError, match=r"and is nowhere; .* ask for another one with --nixl"):
         select(backend(tmp_path, files={"nixl_cu12/__init__.py": b""}))

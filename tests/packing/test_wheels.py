@@ -135,4 +135,5 @@ def test_a_distribution_is_taken_as_it_is_installed(tmp_path: Path) -> None:
         "nixl_epilogue.py",
         "a-1.0.dist-info/METADATA",
         "a-1.0.dist-info/licenses/LICENSE",
+        "a-1.0.dist-info/WHEEL",
     ]

@@ -36,7 +36,15 @@ def test_what_a_compiler_makes_is_read(tmp_path: Path) -> None:
     (tmp_path / "b.c").write_text("int a(void); int b(void) { return a(); }\n")
     for command in (
         ["-o", "liba.so.1", "-Wl,-soname,liba.so.1", "a.c"],
-        ["-o", "libb.so", "b.c", "-Wl,--no-as-needed", "-L.", "-l:liba.so.1", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/x"],
+        [
+            "-o",
+            "libb.so",
+            "b.c",
+            "-Wl,--no-as-needed",
+            "-L.",
+            "-l:liba.so.1",
+            "-Wl,--enable-new-dtags,-rpath,$ORIGIN/x",
+        ],
     ):
         subprocess.run([compiler, "-shared", "-fPIC", *command], cwd=tmp_path, check=True)
     from elftools.elf.elffile import ELFFile

@@ -64,6 +64,7 @@ def wheel(
     head += "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     members = {f"{underscored}.py": b"name = __name__\n"} if files is None else dict(files)
     members |= {f"{about}/METADATA": head.encode(), f"{about}/licenses/LICENSE": b"Do as you like.\n"}
+    members[f"{about}/WHEEL"] = f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()
     members[f"{about}/RECORD"] = b"".join(f"{member},,\n".encode() for member in members)
     with zipfile.ZipFile(path, "w") as archive:
         for member, data in members.items():
@@ -75,6 +76,7 @@ def backend_files(cuda: str = "12") -> dict[str, bytes]:
     """The members of NIXL's wheel for a CUDA version, in the layout of 1.5.1."""
     package = f"nixl_cu{cuda}"
     own, libs = f".{package}.mesonpy.libs", f"{package}.libs"
+    both = f"$ORIGIN/..:$ORIGIN/../../{libs}"
     ucx = "$ORIGIN/..:$ORIGIN:/usr/lib64"
     uct = ("libuct-2.so.0.0.0", "libc.so.6")
     return {
@@ -85,7 +87,7 @@ def backend_files(cuda: str = "12") -> dict[str, bytes]:
         f"{own}/libnixl.so": library("libcommon.so", "libgrpc-3.so.48", rpath=f"${{ORIGIN}}:$ORIGIN/../{libs}"),
         f"{own}/libcommon.so": library("libc.so.6", "ld-linux-x86-64.so.2"),
         f"{own}/libtest_utils.so": library("libnixl.so"),
-        f"{own}/plugins/libplugin_UCX.so": library("libcommon.so", "libucp-1.so.0.0.0", rpath=f"$ORIGIN/../../{libs}"),
+        f"{own}/plugins/libplugin_UCX.so": library("libcommon.so", "libucp-1.so.0.0.0", rpath=both),
         f"{own}/plugins/libplugin_OBJ.so": library("libaws.so"),
         f"{libs}/nixl/libplugin_UCX.so": library("libcommon.so", "libucp-1.so.0.0.0", runpath="$ORIGIN/.."),
         f"{libs}/libcommon.so": library("libnever.so"),
