@@ -140,7 +140,7 @@ def test_requirements_that_cannot_be_met_are_told(tmp_path: Path) -> None:
     wheel(tmp_path, "c", "1.0", requires=["d==2.0"])
     wheel(tmp_path, "d", "1.0", requires=["c==1.0"])
     wheel(tmp_path, "d", "2.0", requires=["c==2.0"])
-    with pytest.raises(PackError, match=r"exclude each other|holds no wheel of"):
+    with pytest.raises(PackError, match="requirements of the wheels found exclude each other"):
         names(tmp_path, "c", "d")
 
 

@@ -22,7 +22,7 @@ from nixl_pack.requirements import resolve
 from nixl_pack.selection import MODULES
 from nixl_pack.sources import FolderSource, PipSource, Source
 from nixl_pack.target import MACHINES, Target
-from nixl_pack.texts import readme, summary
+from nixl_pack.texts import modules_of, readme, summary
 from nixl_pack.wheels import Wheel
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -47,7 +47,8 @@ class Plan:
     target: Target
     cuda: str
     nixl: str | None
-    modules: tuple[str, ...]
+    #: None: the usual ones, as far as the release has them.
+    modules: tuple[str, ...] | None
     host: tuple[str, ...]
 
 
@@ -55,9 +56,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 2 if no bundle could be made."""
     options = _parser().parse_args(arguments)
     target = Target(options.python, options.glibc, options.machine)
-    modules = tuple(dict.fromkeys(options.modules))
     host = tuple(dict.fromkeys((*HOST, *options.host)))
-    plan = Plan(target, options.cuda, options.nixl, modules, host)
+    plan = Plan(target, options.cuda, options.nixl, options.modules, host)
     try:
         _pack(plan, options.source, options.keep, options.output)
     except PackError as error:
@@ -85,7 +85,8 @@ def collect(plan: Plan, kvlint: Wheel, source: Source) -> Bundle:
     bundle = Bundle(plan.target)
     for wheel in resolve(roots, [kvlint, backend, shim], source, plan.target, without):
         if wheel is backend:
-            bundle.add_backend(wheel, plan.modules)
+            bundle.add_backend(wheel, MODULES if plan.modules is None else plan.modules)
+            _require_modules(bundle, plan)
         else:
             bundle.add(wheel)
     return bundle
@@ -109,10 +110,18 @@ def _pack(plan: Plan, wheels: Path | None, keep: Path | None, output: Path | Non
         usual = f"kvlint-nixl-{nixl}-cu{plan.cuda}-{plan.target.abi}-{plan.target.machine}.tar.xz"
         path = Path(usual) if output is None else output
         bundle.files[README] = readme(bundle, plan.cuda, path.name, plan.host)
-        print(*summary(bundle, plan.modules), sep="\n")
+        print(*summary(bundle, MODULES if plan.modules is None else ()), sep="\n")
         unpacked = sum(map(len, bundle.files.values()))
         size = write(path, bundle.files, plan.target.machine)
     print(f"{path}: {size / (1 << 20):.2f} MiB, {unpacked / (1 << 20):.2f} MiB unpacked, {len(bundle.files)} files")
+
+
+def _require_modules(bundle: Bundle, plan: Plan) -> None:
+    """Raises PackError for a module that was asked for by its name and is not there."""
+    present, left_out = modules_of(bundle)
+    if absent := sorted(set(plan.modules or ()) - set(present)):
+        known = ", ".join(sorted([*present, *left_out])) or "none"
+        raise PackError(f"--modules: the wheel of nixl-cu{plan.cuda} has no module {absent[0]} of UCX; it has {known}")
 
 
 def _source(target: Target, wheels: Path | None, keep: Path | None, scratch: Path) -> Source:
@@ -143,7 +152,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--modules",
         type=_names,
-        default=MODULES,
         metavar="NAME,...",
         help=f"modules of UCX, where the release has them ({','.join(MODULES)}); add ib,ib_mlx5 for InfiniBand",
     )

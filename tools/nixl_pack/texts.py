@@ -5,12 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from nixl_pack.bundle import Bundle, Part
 
 #: Libraries of the C and C++ runtime, which manylinux wheels may expect of every host (PEP 600).
 _RUNTIME = re.compile(r"(lib(c|m|dl|pthread|rt|util|resolv|gcc_s|stdc\+\+)|ld-linux-[\w-]+)\.so\.\d+$")
+
+_VERSION = re.compile(r"(?<=\.so)[.\d]+$")
 
 _README = """\
 kvlint with NIXL and UCX, for a host without a package index
@@ -69,7 +71,7 @@ def readme(bundle: Bundle, cuda: str, archive: str, host: tuple[str, ...]) -> by
     return text.encode()
 
 
-def summary(bundle: Bundle, requested: tuple[str, ...]) -> Iterator[str]:
+def summary(bundle: Bundle, requested: Iterable[str]) -> Iterator[str]:
     """Lines that tell what went in, what did not, and what the host has to bring."""
     width = max(len(f"{part.wheel.name} {part.wheel.version}") for part in bundle.parts)
     for part in bundle.parts:
@@ -97,7 +99,9 @@ def _library_lines(libraries: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
         yield f"C and C++ runtime: {', '.join(runtime)}"
     for name, needers in libraries.items():
         if name not in runtime:
-            yield f"{name}, needed by {', '.join(dict.fromkeys(map(posixpath.basename, needers)))}"
+            # Copies of one library in place of links differ in the version alone.
+            short = dict.fromkeys(_VERSION.sub("", posixpath.basename(needer)) for needer in needers)
+            yield f"{name}, needed by {', '.join(short)}"
 
 
 def _distribution_lines(part: Part) -> Iterator[str]:
