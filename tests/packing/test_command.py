@@ -88,7 +88,7 @@ def test_a_bundle_is_made(kvlint: Path, wheels: Path, capsys: pytest.CaptureFixt
 def test_the_readme_tells_how_it_is_used(kvlint: Path, wheels: Path) -> None:
     _, output = pack(kvlint, wheels, "--host", "Click")
     text = members(output)["README.txt"].decode()
-    assert "mkdir -p nixl && tar -xJf made.tar.xz -C nixl\n    PYTHONPATH=nixl python3 -m kvlint drill" in text
+    assert "mkdir -p nixl && tar -xJf ARCHIVE -C nixl\n    PYTHONPATH=nixl python3 -m kvlint drill" in text
     assert "For CPython 3.12, x86_64, glibc 2.28, CUDA 12. The host brings Python itself,\nnumpy, torch, click," in text
     assert "libcudart.so.12, needed by libucm_cuda.so\n" in text
     assert "flake8-kvlint 0.1.0: Apache-2.0\n" in text
@@ -104,6 +104,8 @@ def test_the_same_wheels_make_the_same_archive(kvlint: Path, wheels: Path) -> No
     first = output.read_bytes()
     pack(kvlint, wheels)
     assert output.read_bytes() == first
+    assert pack(kvlint, wheels, "--output", str(wheels / "other.tar.xz"))[0] == 0
+    assert (wheels / "other.tar.xz").read_bytes() == first
     assert [path.name for path in wheels.parent.glob("made*")] == ["made.tar.xz"]
     with tarfile.open(output) as opened:
         kinds = {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode, m.isreg()) for m in opened}

@@ -109,7 +109,7 @@ def _pack(plan: Plan, wheels: Path | None, keep: Path | None, output: Path | Non
         nixl = next(part.wheel.version for part in bundle.parts if part.wheel.name == "nixl")
         usual = f"kvlint-nixl-{nixl}-cu{plan.cuda}-{plan.target.abi}-{plan.target.machine}.tar.xz"
         path = Path(usual) if output is None else output
-        bundle.files[README] = readme(bundle, plan.cuda, path.name, plan.host)
+        bundle.files[README] = readme(bundle, plan.cuda, plan.host)
         print(*summary(bundle, MODULES if plan.modules is None else ()), sep="\n")
         unpacked = sum(map(len, bundle.files.values()))
         size = write(path, bundle.files, plan.target.machine)

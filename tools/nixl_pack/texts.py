@@ -23,10 +23,10 @@ For {target}, CUDA {cuda}. The host brings Python itself,
 
 Unpack, and run:
 
-    mkdir -p nixl && tar -xJf {archive} -C nixl
+    mkdir -p nixl && tar -xJf ARCHIVE -C nixl
     PYTHONPATH=nixl python3 -m kvlint drill PATH/TO/sglang
 
-Without xz on the host: python3 -m tarfile -e {archive} nixl
+Without xz on the host: python3 -m tarfile -e ARCHIVE nixl
 
 No other environment variable is needed: NIXL finds its plugins, and UCX its
 modules, beside their own libraries. NIXL_PLUGIN_DIR and UCX_MODULE_DIR must
@@ -56,13 +56,12 @@ _MODULES = (
 )
 
 
-def readme(bundle: Bundle, cuda: str, archive: str, host: tuple[str, ...]) -> bytes:
+def readme(bundle: Bundle, cuda: str, host: tuple[str, ...]) -> bytes:
     """The text of the file README.txt."""
     modules, left_out = modules_of(bundle)
     text = _README.format(
         target=bundle.target,
         cuda=cuda,
-        archive=archive,
         host=", ".join(host),
         modules=_wrapped(_MODULES.format(", ".join(modules) or "no others", ", ".join(left_out) or "none")),
         libraries="\n".join(_wrapped(line, "    ") for line in _library_lines(bundle.host_libraries())),
