@@ -26,6 +26,7 @@ PAGES = (
     "docs/design.md",
     "docs/explore.md",
     "docs/formats.md",
+    "docs/pack_nixl.md",
     "bench/README.md",
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
