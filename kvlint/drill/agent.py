@@ -63,7 +63,6 @@ def agent_class(real: type, transfers: Transfers, on_host: bool) -> Callable[...
         transfers: Told of the transfers.
         on_host: Whether what is called VRAM lies in host memory.
     """
-
     kinds, watched = partial(_with_kinds, on_host), transfers.watched
 
     # The methods pass on what they do not know: signatures differ between releases of NIXL.
