@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class DecodeSide(Side):
             if request.abort_at is not None and now >= request.abort_at:
                 request.abort_at = None
                 request.was_aborted = True
-                self.guarded(request.receiver.abort)
+                self.guarded(partial(_abort, request.receiver))
 
     # -- a step --------------------------------------------------------------------------
 
@@ -221,3 +222,9 @@ class DecodeSide(Side):
             log=tuple(self.backend.log),
             peak_bytes=self.peak_bytes(),
         )
+
+
+def _abort(receiver: Any) -> None:
+    # The receivers of early releases (0.5.2 is one) know no abort: the scheduler has nothing to call.
+    if hasattr(receiver, "abort"):
+        receiver.abort()

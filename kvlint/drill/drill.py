@@ -81,6 +81,8 @@ class _Drill:
         self._progress = progress
         self._processes = processes
         self._measures = request.storm or request.measures
+        #: Of each tree: the seconds of each round, None if a room of it did not succeed.
+        self._seconds: list[list[float | None]] = []
 
     def result(self) -> DrillResult:
         request = self._request
@@ -100,7 +102,7 @@ class _Drill:
             device=request.device,
             processes=1 if request.one_process else 2,
             trees=tuple(trees),
-            comparison=_comparison(rounds),
+            comparison=_comparison(self._seconds),
         )
 
     def _set_up(self, root: str, pair: Pair) -> None:
@@ -131,7 +133,7 @@ class _Drill:
         measures = replace(
             self._measures, rooms=ROUND_ROOMS, step=ROUND_STEP, abort_probability=0.0, transfer=0.0, checked=False
         )
-        seconds: list[list[float]] = [[] for _ in pairs]
+        seconds: list[list[float | None]] = [[] for _ in pairs]
         failed, wrong = [0 for _ in pairs], [0 for _ in pairs]
         # The first round of each makes connections, and is not counted.
         for number in range(request.rounds + 1):
@@ -143,18 +145,18 @@ class _Drill:
                 missing = storm.rooms - min(len(prefill.succeeded), len(decode.succeeded))
                 failed[index] += missing
                 wrong[index] += sum(decode.wrong.values())
-                if number and not missing:
-                    seconds[index].append(decode.seconds)
+                if number:
+                    seconds[index].append(None if missing else decode.seconds)
+        self._seconds = seconds
         return [
-            Throughput(measures, tuple(taken), missing, bad)
+            Throughput(measures, tuple(time for time in taken if time is not None), missing, bad)
             for taken, missing, bad in zip(seconds, failed, wrong, strict=True)
         ]
 
 
-def _comparison(rounds: Sequence[Throughput | None]) -> Comparison | None:
-    match rounds:
-        case [Throughput() as first, Throughput() as second] if first.seconds and second.seconds:
-            ratios = [before / after for before, after in zip(first.seconds, second.seconds, strict=False)]
-            return Comparison(tuple(ratios), median(ratios), median_interval(ratios))
-        case _:
-            return None
+def _comparison(seconds: Sequence[Sequence[float | None]]) -> Comparison | None:
+    """The comparison of two trees' rounds; only rounds of one pair, run one right after the other, are compared."""
+    if len(seconds) != 2:
+        return None
+    ratios = [before / after for before, after in zip(*seconds, strict=True) if before is not None and after]
+    return Comparison(tuple(ratios), median(ratios), median_interval(ratios)) if ratios else None

@@ -122,14 +122,18 @@ class Memory:
         """
         self._synchronise()
         first = self.pages(place).start
-        wrong = int((self._metadata[place] != self._metadata_words + _wrapped(key * _ROOM)).sum()) * WORD
+        wrong = self._different(self._metadata[place], self._metadata_words + _wrapped(key * _ROOM))
         where = self._torch.tensor([first + page for page in order], device=self._device)
         for number, buffer in enumerate(self._cache):
             expected = self._words + self._tags(key, number, self._device)
-            found = buffer.index_select(0, where)
-            if not self._torch.equal(found, expected):
-                wrong += int((found.view(self._torch.uint8) != expected.view(self._torch.uint8)).sum())
+            wrong += self._different(buffer.index_select(0, where), expected)
         return wrong
+
+    def _different(self, found: Any, expected: Any) -> int:
+        """How many bytes differ."""
+        if self._torch.equal(found, expected):
+            return 0
+        return int((found.view(self._torch.uint8) != expected.view(self._torch.uint8)).sum())
 
     def _tags(self, key: int, buffer: int, device: str) -> Any:
         """What is added to the words of each page of a key, shape (pages, 1)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TypeVar
 
 import msgspec
@@ -239,7 +240,11 @@ _TOLD: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 
 def encode(message: Command | Told) -> bytes:
     """The message as a line."""
-    return msgspec.json.encode(message) + b"\n"
+    try:
+        return msgspec.json.encode(message) + b"\n"
+    except UnicodeEncodeError:
+        # Bytes of a path that are no UTF-8 are lone surrogates in a str, which msgspec takes neither this way nor back.
+        return json.dumps(msgspec.to_builtins(message, str_keys=True)).encode() + b"\n"
 
 
 def decode_command(line: bytes) -> Command:
@@ -262,6 +267,9 @@ def decode_told(line: bytes) -> Told:
 
 def _decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T:
     try:
+        if b"\\ud" in line:
+            decoded: _T = msgspec.convert(json.loads(line), decoder.type, str_keys=True)
+            return decoded
         return decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ValueError(str(error)) from error

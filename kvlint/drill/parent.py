@@ -170,6 +170,8 @@ class Link:
         self._reading = reading
         self._writing = writing
         self._rest = b""
+        self._unsent = b""
+        os.set_blocking(writing, False)
 
     def read(self, data: bytes) -> None:
         """Take what came.
@@ -193,10 +195,14 @@ class Link:
 
     def send(self, command: Command) -> None:
         """Tell the side something; if it has ended, that is found out elsewhere."""
-        with contextlib.suppress(BrokenPipeError):
-            data = encode(command)
-            while data:
-                data = data[os.write(self._writing, data) :]
+        self._unsent += encode(command)
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what there is room for; the rest waits: a side that is stuck reads nothing."""
+        with contextlib.suppress(BrokenPipeError, BlockingIOError):
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._writing, self._unsent) :]
 
 
 class Pair:
@@ -311,6 +317,7 @@ class Processes:
                 return
             self._read(min(_PIECE_SECONDS, end - now))
             for link in pair.links():
+                link.flush()
                 how = link.process.ended()
                 if how is not None:
                     self._read(0)

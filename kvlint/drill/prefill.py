@@ -160,10 +160,10 @@ class PrefillSide(Side):
         pages = np.arange(first, first + PAGES, dtype=np.int32)
         last = chunk + 1 == self.storm.chunks
         right, _ = self.guarded(lambda: self._senders.send(request.sender, pages, last))
-        request.sent += 1
         if not right:
             self._conclude(request, self._failed)
             return False
+        request.sent += 1
         if last:
             self._inflight.append(request)
             self._leaving[request.room] = time.monotonic()

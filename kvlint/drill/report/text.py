@@ -88,7 +88,7 @@ def _storm(result: StormResult, colour: bool, verbose: bool) -> Iterator[str]:
 
 
 def _measures(storm: Storm) -> str:
-    chunk = f"{storm.chunks} chunks of {storm.chunk_bytes / (1 << 20):g} MiB"
+    chunk = f"{counted(storm.chunks, 'chunk')} of {storm.chunk_bytes / (1 << 20):g} MiB"
     return f"{counted(storm.rooms, 'room')}, {storm.live} live, {chunk}"
 
 
