@@ -35,13 +35,15 @@ def serve(side: type[Side], channel: Channel) -> None:
     """Be a side, and say so if that cannot be; no exception gets out."""
     root = ""
     try:
-        # What takes long to load is loaded while the other side does the same.
-        for module in ("torch", "nixl._api"):
-            with contextlib.suppress(ImportError):
-                importlib.import_module(module)
-        setup = channel.setup()
-        root = str(find_tree(Path(setup.root)).package)
-        side(setup, channel).run()
+        with channel.signs_of_life():
+            # What takes long to load is loaded while the other side does the same.
+            for module in ("torch", "nixl._api"):
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(module)
+            setup = channel.setup()
+            root = str(find_tree(Path(setup.root)).package)
+            loaded = side(setup, channel)
+        loaded.run()
     except (LoadError, UnforeseenUse) as error:
         channel.tell(Unable(str(error)))
     except MemoryError:

@@ -71,6 +71,7 @@ class Process:
                 to_side, writing = self._pipe(theirs, reads=False)
                 from_side, reading = self._pipe(theirs, reads=True)
                 arguments.append(f"--side={side}:{to_side}:{from_side}")
+                os.set_blocking(writing, False)
                 self.links[side] = Link(self, side, reading, writing)
                 self._watch(reading, self.links[side].read)
             their_stack, stack = self._pipe(theirs, reads=True)
@@ -139,9 +140,10 @@ class Process:
         return f"the {self.label} process was ended by {name}{hint}"
 
     def ask_for_stacks(self) -> None:
-        """Have it write its stacks."""
+        """Have it write its stacks, even if it was stopped."""
         with contextlib.suppress(ProcessLookupError):
             self._popen.send_signal(signal.SIGUSR1)
+            self._popen.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         """End it with all that it has started, and forget its descriptors."""
@@ -171,7 +173,6 @@ class Link:
         self._writing = writing
         self._rest = b""
         self._unsent = b""
-        os.set_blocking(writing, False)
 
     def read(self, data: bytes) -> None:
         """Take what came.
@@ -199,10 +200,14 @@ class Link:
         self.flush()
 
     def flush(self) -> None:
-        """Write what there is room for; the rest waits: a side that is stuck reads nothing."""
-        with contextlib.suppress(BrokenPipeError, BlockingIOError):
+        """Send what the pipe had no room for before: to wait for a process that does not read is to wait for ever."""
+        try:
             while self._unsent:
                 self._unsent = self._unsent[os.write(self._writing, self._unsent) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self._unsent = b""
 
 
 class Pair:

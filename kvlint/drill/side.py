@@ -6,10 +6,12 @@ import os
 import resource
 import select
 import sys
+import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -79,6 +81,26 @@ class Channel:
             for command in self.commands(60.0):
                 assert isinstance(command, Setup)
                 return command
+
+    @contextmanager
+    def signs_of_life(self) -> Iterator[None]:
+        """Tell that this process lives while something else keeps the side busy; nothing else must be told meanwhile.
+
+        On a busy machine, importing torch in both processes, one after the other, takes longer than silence may.
+        """
+        over = threading.Event()
+
+        def tell() -> None:
+            while not over.wait(_ALIVE_SECONDS):
+                self.tell(Alive())
+
+        thread = threading.Thread(target=tell, name="signs of life", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 class Side(ABC):
