@@ -55,6 +55,15 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     checked: bool = True
 
 
+class Opened(msgspec.Struct, frozen=True, tag=True):
+    """The prefill side has made a room's sender: told by that side, and passed on to the decode side.
+
+    An abort that is not to be early waits for it, however busy the machine is.
+    """
+
+    room: int
+
+
 class Settle(msgspec.Struct, frozen=True, tag=True):
     """No more rooms will start: see what becomes of those that there are, and report.
 
@@ -71,7 +80,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """End."""
 
 
-Command = Setup | Begin | Start | Settle | Stop
+Command = Setup | Begin | Start | Opened | Settle | Stop
 
 # -- from a side ---------------------------------------------------------------------
 
@@ -231,7 +240,7 @@ class Unable(msgspec.Struct, frozen=True, tag=True):
     details: str = ""
 
 
-Told = Ready | Begun | Done | Released | Alive | PrefillReport | DecodeReport | Unable
+Told = Ready | Begun | Opened | Done | Released | Alive | PrefillReport | DecodeReport | Unable
 
 _T = TypeVar("_T")
 _COMMANDS: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from kvlint.drill.memory import PAGES
-from kvlint.drill.messages import Flip, PrefillReport, Released, Setup, Start, StuckRoom
+from kvlint.drill.messages import Flip, Opened, PrefillReport, Released, Setup, Start, StuckRoom
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.threads import TreeThread
 
 _MOST_FLIPS = 10_000
+#: Steps of the scheduler from the arrival of a request that was given up to its sender: its ABORT has come by then.
+_LATE_STEPS = 3
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +104,8 @@ class PrefillSide(Side):
         if self.storm.checked:
             self.memory.fill(start.place, start.room)
         plan = self.plan[start.room]
-        due = time.monotonic() + plan.sender_after
+        late = _LATE_STEPS * max(self.storm.step, 0.001) if plan.is_early else 0.0
+        due = time.monotonic() + late
         self._arrived.append(_Request(start.room, start.place, due, is_given_up=plan.tells_prefill))
 
     # -- a step --------------------------------------------------------------------------
@@ -118,6 +121,7 @@ class PrefillSide(Side):
             self.moved()
             right, request.sender = self.guarded(partial(self._senders.make, request.room))
             if right:
+                self.channel.tell(Opened(request.room))
                 self._bootstrap.append(request)
                 if request.is_given_up:
                     self.guarded(partial(self._senders.abort, request.sender))

@@ -24,6 +24,7 @@ from kvlint.drill.messages import (
     Begun,
     Command,
     DecodeReport,
+    Opened,
     PrefillReport,
     Ready,
     Settle,
@@ -140,6 +141,9 @@ class Side(ABC):
     def start(self, start: Start) -> None:
         """A room arrives."""
 
+    def opened(self, room: int) -> None:
+        """The prefill side has made a room's sender: nothing, but to the decode side."""
+
     def sleep(self, end: float) -> None:
         """Let a time by `time.monotonic()` come."""
         time.sleep(max(0.0, end - time.monotonic()))
@@ -217,6 +221,8 @@ class Side(ABC):
             case Start():
                 self.moved()
                 self.start(command)
+            case Opened():
+                self.opened(command.room)
             case Settle():
                 self.settle = command
                 self._settle_begin = time.monotonic()
