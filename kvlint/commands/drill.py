@@ -134,8 +134,8 @@ def drill(
     loopback, and clients give up at random moments. What users would see is told: rooms that hang, threads that die,
     bytes that are wrong, and how fast it is.
 
-    Exits with 0 if nothing is wrong, 1 if rooms are pinned, threads or schedulers died, rooms came back, or bytes are
-    wrong, 2 if the command failed.
+    Exits with 0 if nothing is wrong, 1 if rooms are pinned, came back, failed by themselves or never got their pages,
+    threads or schedulers died, or bytes are wrong, 2 if the command failed.
     """
     _require()
     from kvlint.config import KvlintError

@@ -26,6 +26,8 @@ from kvlint.loading.processes import environment, import_path
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.drill.child import main; main()"
 #: What NIXL, UCX and CUDA are told by the environment is the user's to say.
 _PREFIXES = ("UCX_", "NIXL_", "CUDA_", "NVIDIA_")
+#: Without it UCX listens on every network interface (UCX 1.21).
+_DEFAULTS = {"UCX_NET_DEVICES": "lo"}
 _CHUNK = 1 << 16
 _KEPT = 1 << 14  # bytes kept of what a process prints, from the end
 _STACK_SECONDS = 2.0
@@ -112,7 +114,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment(os.environ, tempfile.gettempdir(), _PREFIXES),
+            env=_DEFAULTS | environment(os.environ, tempfile.gettempdir(), _PREFIXES),
             pass_fds=descriptors,
             start_new_session=True,
         )

@@ -108,6 +108,9 @@ class PrefillSide(Side):
         due = time.monotonic() + late
         self._arrived.append(_Request(start.room, start.place, due, is_given_up=plan.tells_prefill))
 
+    def opened(self, room: int) -> None:
+        """It was this side that told so."""
+
     # -- a step --------------------------------------------------------------------------
 
     def step(self) -> None:

@@ -34,7 +34,7 @@ class Integrity(msgspec.Struct, frozen=True):
 
     Attributes:
         compared: Rooms whose bytes were all compared, the metadata's included.
-        not_compared: Rooms that succeeded and whose memory was another's, too, since stuck rooms held the rest.
+        not_compared: Rooms that succeeded and whose memory was another's, too, since rooms that linger held the rest.
         wrong: Wrong bytes of each room that has some.
     """
 

@@ -141,8 +141,9 @@ class Side(ABC):
     def start(self, start: Start) -> None:
         """A room arrives."""
 
+    @abstractmethod
     def opened(self, room: int) -> None:
-        """The prefill side has made a room's sender: nothing, but to the decode side."""
+        """The prefill side has made a room's sender: it may be given up from now on."""
 
     def sleep(self, end: float) -> None:
         """Let a time by `time.monotonic()` come."""

@@ -123,7 +123,11 @@ def _findings(result: StormResult) -> Iterator[tuple[str, str, bool]]:
     yield "left behind", ", ".join(_left(len(rooms), noun) for rooms, noun in orphans if rooms) or "none", False
     wrong, integrity = result.integrity.wrong, result.integrity
     compared = f"{counted(integrity.compared, 'room')} compared, every byte"
-    missed = f"; {integrity.not_compared} not compared: stuck rooms held the memory" if integrity.not_compared else ""
+    missed = (
+        f"; {integrity.not_compared} not compared, for want of memory that was theirs alone"
+        if integrity.not_compared
+        else ""
+    )
     bad = f": {_listed(sorted(wrong))} with {counted(sum(wrong.values()), 'wrong byte')}" if wrong else ": all right"
     yield "bytes", f"{compared}{bad if integrity.compared else ''}{missed}", bool(wrong)
     if result.decode_waiting:
