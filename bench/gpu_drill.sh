@@ -31,18 +31,21 @@ done
 command -v timeout >/dev/null || fail "there is no timeout here; install the GNU coreutils"
 command -v "$python" >/dev/null || fail "$python: there is no such program; set PYTHON to the interpreter that has torch and nixl"
 case $device in auto | cpu | cuda) ;; *) fail "DEVICE=$device: it is auto, cpu or cuda" ;; esac
-mkdir -p "$(dirname "$output")" || fail "$output: its folder cannot be made"
+mkdir -p -- "$(dirname -- "$output")" || fail "$output: its folder cannot be made"
 [[ ! -d $output ]] || fail "$output: this is a folder; name a file"
-[[ -w $(dirname "$output") ]] || fail "$output: its folder cannot be written to"
+[[ -w $(dirname -- "$output") ]] || fail "$output: its folder cannot be written to"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 
 # Whole drills may take this long together; what is left of five minutes is for starting and writing.
 budget=270
 
-# Runs a part: its name, the most seconds that it may take, arguments of `kvlint drill`. Leaves its exit status in $status.
+# Runs a part: its name, the most seconds that it may take, arguments of `kvlint drill`. Leaves its exit status in $status,
+# 2 as well where there is no result: Python ends with 1 if kvlint cannot be imported.
 part() {
     local name=$1 limit=$2 begin=$SECONDS left
     shift 2
@@ -54,31 +57,32 @@ part() {
     timeout --foreground --signal=INT --kill-after=5 "$limit" "$python" -m kvlint drill --device "$device" \
         "${processes[@]}" --output-format json --output "$scratch/$name.json" --verbose "$@" \
         >"$scratch/$name.log" 2>&1 || status=$?
+    if ((status < 2)) && [[ ! -s $scratch/$name.json ]]; then status=2; fi
     printf '%s' "$status" >"$scratch/$name.status"
     printf '%s' "$((SECONDS - begin))" >"$scratch/$name.seconds"
     if ((status > 1)); then tail -n 20 "$scratch/$name.log" >&2; fi
 }
 
 processes=()
-part two-processes 40 --no-storm --rounds 1 "$after"
+part two-processes 60 --no-storm --rounds 1 -- "$after"
 if ((status > 0)); then
     two=$status
     processes=(--one-process)
-    part one-process 40 --no-storm --rounds 1 "$after"
+    part one-process 60 --no-storm --rounds 1 -- "$after"
     # A tree that is at fault in either way is drilled as usual, to see how.
     if ((status == 1 && two == 1)); then processes=(); fi
     if ((status == 0)); then printf 'two processes do not work here, by CUDA IPC or otherwise: one is used\n' >&2; fi
 fi
 
 if ((status < 2)); then
-    part before 70 "$before"
-    part after 70 "$after"
-    part comparison 90 --compare "$after" --no-storm --rounds 10 "$before"
+    part before 60 -- "$before"
+    part after 60 -- "$after"
+    part comparison 80 --no-storm --rounds 10 --compare "$after" -- "$before"
 fi
 
 # It gives the exit status, too.
 status=0
-timeout --foreground --kill-after=5 60 "$python" "$root/bench/gpu_record.py" \
-    "$scratch" "$output" "$before" "$after" "${processes[@]}" || status=$?
+timeout --foreground --kill-after=5 20 "$python" "$root/bench/gpu_record.py" \
+    "${processes[@]}" -- "$scratch" "$output" "$before" "$after" || status=$?
 ((status <= 1)) || exit 2
 exit "$status"
