@@ -41,7 +41,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 
-# Whole drills may take this long together; what is left of five minutes is for starting and writing.
+# Seconds that all parts may take together: the last has what is left. The rest of five minutes is for ending and writing.
 budget=270
 
 # Runs a part: its name, the most seconds that it may take, arguments of `kvlint drill`. Leaves its exit status in $status,
@@ -64,20 +64,20 @@ part() {
 }
 
 processes=()
-part two-processes 60 --no-storm --rounds 1 -- "$after"
+part two-processes 50 --no-storm --rounds 1 -- "$after"
 if ((status > 0)); then
     two=$status
     processes=(--one-process)
-    part one-process 60 --no-storm --rounds 1 -- "$after"
+    part one-process 50 --no-storm --rounds 1 -- "$after"
     # A tree that is at fault in either way is drilled as usual, to see how.
     if ((status == 1 && two == 1)); then processes=(); fi
     if ((status == 0)); then printf 'two processes do not work here, by CUDA IPC or otherwise: one is used\n' >&2; fi
 fi
 
 if ((status < 2)); then
-    part before 60 -- "$before"
-    part after 60 -- "$after"
-    part comparison 80 --no-storm --rounds 10 --compare "$after" -- "$before"
+    part before 80 -- "$before"
+    part after 80 -- "$after"
+    part comparison $budget --no-storm --rounds 10 --compare "$after" -- "$before"
 fi
 
 # It gives the exit status, too.
