@@ -69,15 +69,18 @@ if ((status > 0)); then
     two=$status
     processes=(--one-process)
     part one-process 50 --no-storm --rounds 1 -- "$after"
-    # A tree that is at fault in either way is drilled as usual, to see how.
-    if ((status == 1 && two == 1)); then processes=(); fi
-    if ((status == 0)); then printf 'two processes do not work here, by CUDA IPC or otherwise: one is used\n' >&2; fi
+    # If there is something wrong in one process as well, it is not for CUDA IPC.
+    if ((status > 0 && two == 1)); then
+        processes=()
+        status=$two
+    fi
+    if [[ ${#processes[@]} -gt 0 && $status -lt 2 ]]; then printf 'two processes do not work here, by CUDA IPC or otherwise: one is used\n' >&2; fi
 fi
 
 if ((status < 2)); then
     part before 80 -- "$before"
     part after 80 -- "$after"
-    part comparison $budget --no-storm --rounds 10 --compare "$after" -- "$before"
+    part comparison "$budget" --no-storm --rounds 10 --compare "$after" -- "$before"
 fi
 
 # It gives the exit status, too.

@@ -170,12 +170,21 @@ def test_without_cuda_ipc_one_process_is_used_and_the_file_says_so(host: Host) -
     assert "one is used" in run.said
 
 
-def test_a_tree_at_fault_in_either_way_is_drilled_in_two_processes(host: Host) -> None:
+@pytest.mark.parametrize("status", [1, 2])
+def test_a_tree_at_fault_in_either_way_is_drilled_in_two_processes(host: Host, status: int) -> None:
     bad = (1, result(["24 rooms failed"]))
-    run = host.run(answers={"two-processes": bad, "one-process": bad, "after": bad})
+    run = host.run(answers={"two-processes": bad, "one-process": (status, bad[1]), "after": bad})
     assert run.status == 1
     assert ["--one-process" in arguments for arguments in run.asked] == [False, True, False, False, False]
-    assert run.document["processes"]["reason"] == "one process does not work, either: 24 rooms failed"
+    assert run.document["processes"]["reason"].startswith("one process does not work, either: ")
+
+
+def test_one_process_that_has_faults_is_better_than_two_that_cannot_be_run(host: Host) -> None:
+    bad = (1, result(["24 rooms failed"]))
+    run = host.run(answers={"two-processes": (2, None), "one-process": bad, "after": bad})
+    assert run.status == 1
+    assert run.document["processes"]["count"] == 1
+    assert run.document["processes"]["reason"].startswith("two processes do not work here: exit status 2: what was")
 
 
 @pytest.mark.parametrize("status", [1, 2, 124, 139])
