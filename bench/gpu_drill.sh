@@ -21,7 +21,7 @@ python=${PYTHON:-python3}
 device=${DEVICE:-cuda}
 before=$1
 after=$2
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 output=${3:-$root/bench/results/${device/cuda/gpu}-$(date -u +%Y-%m-%dT%H%M%SZ).json}
 
 # Whatever can be known to be wrong is said before the GPU's time is spent.
@@ -43,6 +43,7 @@ export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH}
 
 # Seconds that all parts may take together: the last has what is left. The rest of five minutes is for ending and writing.
 budget=270
+SECONDS=0
 
 # Runs a part: its name, the most seconds that it may take, arguments of `kvlint drill`. Leaves its exit status in $status,
 # 2 as well where there is no result: Python ends with 1 if kvlint cannot be imported.

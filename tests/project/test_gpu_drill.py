@@ -234,11 +234,24 @@ def test_what_is_wrong_is_said_before_anything_is_run(host: Host) -> None:
         ((before, after, str(host.folder / "python" / "a.json")), {}, "its folder cannot be made"),
     ]
     for arguments, environment, said in wrong:
-        run = host.run(*arguments, **environment)
+        host.environment = environment
+        run = host.run(*arguments)
         assert run.status == 2, arguments
         assert said in run.said
         assert run.asked == []
         assert run.document is None
+
+
+def test_what_the_shell_has_set_does_not_matter(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = host.folder / "my python"
+    shutil.copy(host.folder / "python", program)
+    monkeypatch.chdir(host.folder)
+    host.script = Path(os.path.relpath(host.script))
+    host.environment = {"CDPATH": f"{host.folder}:/", "SECONDS": "100000", "PYTHON": "./my python", "status": "7"}
+    run = host.run()
+    assert run.status == 0, run.said
+    assert run.parts() == ["two-processes", "before", "after", "comparison"]
+    assert "after: at most 80 s" in run.said
 
 
 def test_help_is_no_error(host: Host) -> None:
