@@ -20,7 +20,7 @@ from kvlint.loading.errors import LoadError
 from kvlint.loading.tree import find_tree
 
 #: Rooms of a round without aborts.
-ROUND_ROOMS: Final = 24
+ROUND_ROOMS: Final = 12
 #: Seconds of a scheduler's step in such a round: pages, not steps, are to take the time.
 ROUND_STEP: Final = 0.0005
 _ROUND_SETTLE: Final = 0.1

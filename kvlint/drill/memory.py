@@ -8,8 +8,9 @@ from kvlint.drill.storm import Storm
 from kvlint.loading.errors import LoadError
 from kvlint.loading.memory import Buffers
 
-#: Layers of the cache: as many buffers of keys, and as many of values.
-LAYERS: Final = 4
+#: Layers of the cache: as many buffers of keys, and as many of values. Pages of a few KiB are what models have: many
+#: descriptors are what a transfer takes its time for.
+LAYERS: Final = 16
 #: Pages of a chunk.
 PAGES: Final = 16
 #: A chunk has this many pieces, each of whole words.

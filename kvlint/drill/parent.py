@@ -26,7 +26,7 @@ from kvlint.loading.processes import environment, import_path
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.drill.child import main; main()"
 #: What NIXL, UCX and CUDA are told by the environment is the user's to say.
 _PREFIXES = ("UCX_", "NIXL_", "CUDA_", "NVIDIA_")
-#: Without it UCX listens on every network interface (UCX 1.21).
+#: Without it UCX listens on every network interface (seen with nixl 1.5.1).
 _DEFAULTS = {"UCX_NET_DEVICES": "lo"}
 _CHUNK = 1 << 16
 _KEPT = 1 << 14  # bytes kept of what a process prints, from the end
