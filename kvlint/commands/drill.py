@@ -32,7 +32,13 @@ _NEEDED = {
 @click.argument("root", required=False, type=click.Path(), metavar="[ROOT]")
 @click.option("--installed", metavar="NAME", help="Drill an installed distribution; its backend is run.")
 @click.option("--compare", type=click.Path(), metavar="OTHER_ROOT", help="Drill another tree, too; compare them.")
-@click.option("--seed", type=int, default=1, metavar="N", help="What the storm's plan follows from.  [default: 1]")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 63) - 1),
+    default=1,
+    metavar="N",
+    help="What the storm's plan follows from.  [default: 1]",
+)
 @click.option("--rooms", type=click.IntRange(1, 100_000), default=100, metavar="N", help="Rooms.  [default: 100]")
 @click.option("--live", type=click.IntRange(1, 64), default=4, metavar="N", help="Rooms at a time.  [default: 4]")
 @click.option("--chunks", type=click.IntRange(1, 1024), default=8, metavar="N", help="Chunks of a room.  [default: 8]")
@@ -128,14 +134,17 @@ def drill(
     loopback, and clients give up at random moments. What users would see is told: rooms that hang, threads that die,
     bytes that are wrong, and how fast it is.
 
-    Exits with 0 if nothing is wrong, 1 if rooms are pinned, threads or schedulers died, rooms came back, or bytes are
-    wrong, 2 if the command failed.
+    Exits with 0 if nothing is wrong, 1 if rooms are pinned, came back, failed by themselves or never got their pages,
+    threads or schedulers died, or bytes are wrong, 2 if the command failed.
     """
+    _require()
     from kvlint.config import KvlintError
     from kvlint.drill.drill import Request
     from kvlint.drill.drill import drill as drilled
     from kvlint.drill.parent import DrillError
 
+    if not math.isfinite(settle):
+        raise click.UsageError(f"--settle {settle}: give a number of seconds")
     storm = _storm(measures)
     if rounds is None:
         rounds = 5 if compare is None else 10
@@ -152,7 +161,6 @@ def drill(
         backend=backend,
         settle=settle,
     )
-    _require()
     try:
         with DrillProgress(quiet=quiet) as progress:
             result = drilled(request, progress)

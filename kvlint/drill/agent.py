@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -29,6 +30,10 @@ class Transfers:
         self.posted += 1
         self.under_way[id(handle)] = time.monotonic()
 
+    def forget(self, handle: object) -> None:
+        """A transfer is over, or nobody will ask about it any more."""
+        self.under_way.pop(id(handle), None)
+
     def state(self, handle: object, state: str) -> str:
         """What the backend is told about a transfer of which NIXL says that it is in a state."""
         if state == "PROC":
@@ -37,8 +42,17 @@ class Transfers:
             posted = self.under_way.get(id(handle))
             if posted is not None and time.monotonic() - posted < self.least:
                 return "PROC"
-        self.under_way.pop(id(handle), None)
+        self.forget(handle)
         return state
+
+    def watched(self, call: Callable[..., str], handle: object, *rest: Any, **named: Any) -> str:
+        """What the backend is told when it asks NIXL about a transfer by a call."""
+        try:
+            return self.state(handle, call(handle, *rest, **named))
+        except BaseException:
+            # It is not under way, or nobody can tell.
+            self.forget(handle)
+            raise
 
 
 def agent_class(real: type, transfers: Transfers, on_host: bool) -> Callable[..., Any]:
@@ -49,33 +63,41 @@ def agent_class(real: type, transfers: Transfers, on_host: bool) -> Callable[...
         transfers: Told of the transfers.
         on_host: Whether what is called VRAM lies in host memory.
     """
-
-    def kind(given: Any) -> Any:
-        return "DRAM" if on_host and given == "VRAM" else given
+    kinds, watched = partial(_with_kinds, on_host), transfers.watched
 
     # The methods pass on what they do not know: signatures differ between releases of NIXL.
     class Agent(real):  # type: ignore[misc]
-        def register_memory(self, described: Any, mem_type: Any = None, *rest: Any, **named: Any) -> Any:
-            return super().register_memory(described, kind(mem_type), *rest, **named)
+        def register_memory(self, *given: Any, **named: Any) -> Any:
+            return kinds(super().register_memory, given, named)
 
-        def get_reg_descs(self, described: Any, mem_type: Any = None, *rest: Any, **named: Any) -> Any:
-            return super().get_reg_descs(described, kind(mem_type), *rest, **named)
+        def get_reg_descs(self, *given: Any, **named: Any) -> Any:
+            return kinds(super().get_reg_descs, given, named)
 
-        def get_xfer_descs(self, described: Any, mem_type: Any = None, *rest: Any, **named: Any) -> Any:
-            return super().get_xfer_descs(described, kind(mem_type), *rest, **named)
+        def get_xfer_descs(self, *given: Any, **named: Any) -> Any:
+            return kinds(super().get_xfer_descs, given, named)
 
-        def prep_xfer_dlist(self, name: Any, described: Any, mem_type: Any = None, *rest: Any, **named: Any) -> Any:
-            return super().prep_xfer_dlist(name, described, kind(mem_type), *rest, **named)
+        def prep_xfer_dlist(self, *given: Any, **named: Any) -> Any:
+            return kinds(super().prep_xfer_dlist, given, named)
 
         def transfer(self, handle: Any, *rest: Any, **named: Any) -> Any:
             transfers.post(handle)
-            return transfers.state(handle, super().transfer(handle, *rest, **named))
+            return watched(super().transfer, handle, *rest, **named)
 
         def check_xfer_state(self, handle: Any) -> Any:
-            return transfers.state(handle, super().check_xfer_state(handle))
+            return watched(super().check_xfer_state, handle)
 
         def release_xfer_handle(self, handle: Any) -> Any:
-            transfers.under_way.pop(id(handle), None)
+            transfers.forget(handle)
             return super().release_xfer_handle(handle)
 
     return Agent
+
+
+def _with_kinds(on_host: bool, call: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A call, told that what is called VRAM is DRAM if it lies in host memory."""
+
+    def kind(value: Any) -> Any:
+        # What else is given may be an array, which has no one answer to whether it equals something.
+        return "DRAM" if on_host and isinstance(value, str) and value == "VRAM" else value
+
+    return call(*map(kind, given), **{name: kind(value) for name, value in named.items()})

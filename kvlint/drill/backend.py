@@ -28,10 +28,10 @@ from kvlint.drill.memory import Memory
 from kvlint.drill.messages import Setup
 from kvlint.drill.threads import Threads
 from kvlint.loading.calls import call_known
-from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
+from kvlint.loading.errors import LoadError, UnforeseenUse, place_of, place_of_code
 from kvlint.loading.foreseen import HOST, server_args, sglang_modules
 from kvlint.loading.importer import SHARED, Importer
-from kvlint.loading.memory import arguments
+from kvlint.loading.memory import arguments, no_state
 from kvlint.loading.receivers import Receivers
 from kvlint.loading.senders import Senders
 from kvlint.loading.stand_in import Overlay, StandIn, StandInModule
@@ -68,6 +68,8 @@ class Backend:
         tree = find_tree(Path(setup.root))
         port = int(setup.address.rpartition(":")[2]) if setup.address else _free_port()
         self._importer = Importer(tree, self._modules(setup, mode, port), SHARED | _REAL)
+        #: The uses that stand-ins refused so far, none in a backend that works.
+        self.faults = self._importer.marker.faults
         self._guarded("the backend", lambda: self._importer.load(_CONN))
         self.poll = self._name(_BASE, "KVPoll")
         self.statuses = {
@@ -86,7 +88,7 @@ class Backend:
 
     def senders(self) -> Senders:
         """The senders, on the prefill side."""
-        return Senders(self.manager, self._name(_CONN, "NixlKVSender"), self.address)
+        return Senders(self.manager, self._name(_CONN, "NixlKVSender"), self.address, self._no_state())
 
     def receivers(self) -> Receivers:
         """The receivers, on the decode side, once the prefill side is known.
@@ -94,7 +96,7 @@ class Backend:
         Raises:
             LoadError: It does not become known.
         """
-        made = Receivers(self.manager, self._name(_CONN, "NixlKVReceiver"), self.address)
+        made = Receivers(self.manager, self._name(_CONN, "NixlKVReceiver"), self.address, self._no_state())
         end = time.monotonic() + _PARALLEL_SECONDS
         while not self._guarded("the decode side", made.ensure):
             if time.monotonic() > end:
@@ -104,6 +106,16 @@ class Backend:
                 )
             time.sleep(0.05)
         return made
+
+    def why_no_abort(self) -> str | None:
+        """Why nobody can give up, or None if a receiver can."""
+        receiver = self._name(_CONN, "NixlKVReceiver")
+        if hasattr(receiver, "abort"):
+            return None
+        return f"{place_of_code(receiver.__init__)}: this release's receiver has no abort()"
+
+    def _no_state(self) -> list[object] | None:
+        return no_state(self._name(_BASE, "KVArgs"))
 
     def status(self, room: int) -> str:
         """The name of a room's status in the manager's table, `absent` if it has none."""

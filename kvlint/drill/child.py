@@ -7,7 +7,9 @@ that faulthandler writes, of crashes and on SIGUSR1. `parent` starts it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
+import importlib
 import os
 import resource
 import signal
@@ -15,13 +17,15 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from kvlint.drill.decode import DecodeSide
 from kvlint.drill.messages import Unable
 from kvlint.drill.prefill import PrefillSide
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.threads import watch_threads
-from kvlint.loading.errors import LoadError, UnforeseenUse
+from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
+from kvlint.loading.tree import find_tree
 
 SIDES: dict[str, type[Side]] = {"prefill": PrefillSide, "decode": DecodeSide}
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -29,9 +33,16 @@ _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 def serve(side: type[Side], channel: Channel) -> None:
     """Be a side, and say so if that cannot be; no exception gets out."""
+    root = ""
     try:
         with channel.signs_of_life():
-            loaded = side(channel.setup(), channel)
+            # What takes long to load is loaded while the other side does the same.
+            for module in ("torch", "nixl._api"):
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(module)
+            setup = channel.setup()
+            root = str(find_tree(Path(setup.root)).package)
+            loaded = side(setup, channel)
         loaded.run()
     except (LoadError, UnforeseenUse) as error:
         channel.tell(Unable(str(error)))
@@ -39,7 +50,9 @@ def serve(side: type[Side], channel: Channel) -> None:
         channel.tell(Unable("there is not enough memory for the pages"))
     except BaseException as error:
         last = "".join(traceback.format_exception_only(error)).strip()
-        channel.tell(Unable(last, traceback.format_exc()))
+        place = place_of(error, Path(root)) if root else None
+        words = f"{place}: {last}" if place else f"{last}; this is a defect in kvlint, please report it"
+        channel.tell(Unable(f"the {side.mode.lower()} side cannot go on: {words}", traceback.format_exc()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

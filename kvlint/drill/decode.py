@@ -16,6 +16,7 @@ import numpy as np
 from kvlint.drill.messages import DecodeReport, Done, Setup, Start
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.storm import permutation
+from kvlint.loading.errors import LoadError
 
 
 @dataclass(slots=True, eq=False)
@@ -59,12 +60,20 @@ class DecodeSide(Side):
         self._aborted: list[int] = []
         self._wrong: dict[int, int] = {}
         self._compared = 0
+        self._opened: set[int] = set()
         self._last_of_place: dict[int, _Request] = {}
         self._first_start = self._last_success = 0.0
 
     def begin(self) -> None:
-        """Forget the rooms of the storm before."""
+        """Forget the rooms of the storm before.
+
+        Raises:
+            LoadError: Clients are to give up, and the release does not let them.
+        """
         self._clear()
+        why = self.backend.why_no_abort() if self.storm.abort_probability else None
+        if why is not None:
+            raise LoadError(f"{why}, so there is no storm; --abort-probability 0 drills without one.")
 
     def start(self, start: Start) -> None:
         """A request arrives."""
@@ -79,20 +88,30 @@ class DecodeSide(Side):
         else:
             self._conclude(request, self._failed)
 
+    def opened(self, room: int) -> None:
+        """The room may be given up from now on."""
+        self._opened.add(room)
+
     def sleep(self, end: float) -> None:
         """Let a time come; rooms that are to be given up meanwhile are, to the point."""
         while True:
             self._abort_due()
-            due = min((request.abort_at for request in self._transferring if request.abort_at is not None), default=end)
+            due = min((at for at in map(self._abort_at, self._transferring) if at is not None), default=end)
             if due >= end:
                 break
             super().sleep(due)
         super().sleep(end)
 
+    def _abort_at(self, request: _Request) -> float | None:
+        """When a room is to be given up, None for not yet, or not at all."""
+        may_be = request.room in self._opened or self.plan[request.room].is_early
+        return request.abort_at if may_be else None
+
     def _abort_due(self) -> None:
         now = time.monotonic()
         for request in self._transferring:
-            if request.abort_at is not None and now >= request.abort_at:
+            at = self._abort_at(request)
+            if at is not None and now >= at:
                 request.abort_at = None
                 request.was_aborted = True
                 self.guarded(request.receiver.abort)
@@ -197,7 +216,7 @@ class DecodeSide(Side):
         del settled
         for place, request in self._last_of_place.items():
             self._count_wrong(request, self.storm.first + place)
-        early = (room for room in self._aborted if self.plan[room].sender_after)
+        early = (room for room in self._aborted if self.plan[room].is_early)
         waiting = (request.room for request in (*self._preallocated, *self._transferring))
         return DecodeReport(
             succeeded=tuple(self._succeeded),
@@ -213,3 +232,9 @@ class DecodeSide(Side):
             log=tuple(self.backend.log),
             peak_bytes=self.peak_bytes(),
         )
+
+
+def _abort(receiver: Any) -> None:
+    # The receivers of early releases (0.5.2 is one) know no abort: the scheduler has nothing to call.
+    if hasattr(receiver, "abort"):
+        receiver.abort()

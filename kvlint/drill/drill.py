@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Final
 
@@ -10,14 +11,16 @@ import msgspec
 from msgspec.structs import replace
 
 from kvlint.drill.messages import Setup
-from kvlint.drill.parent import Pair, Processes
+from kvlint.drill.parent import DrillError, Pair, Processes
 from kvlint.drill.results import Comparison, DrillResult, StormResult, Throughput, TreeResult, storm_result
 from kvlint.drill.run import Moment, StormRun, places_for
 from kvlint.drill.statistics import median_interval
 from kvlint.drill.storm import Storm
+from kvlint.loading.errors import LoadError
+from kvlint.loading.tree import find_tree
 
 #: Rooms of a round without aborts.
-ROUND_ROOMS: Final = 24
+ROUND_ROOMS: Final = 12
 #: Seconds of a scheduler's step in such a round: pages, not steps, are to take the time.
 ROUND_STEP: Final = 0.0005
 _ROUND_SETTLE: Final = 0.1
@@ -63,6 +66,11 @@ def drill(request: Request, progress: Callable[[Moment], None], processes: Proce
     Raises:
         DrillError: A tree cannot be loaded, or one of its processes has ended, is silent, or cannot go on.
     """
+    for root in request.roots:
+        try:
+            find_tree(Path(root))
+        except LoadError as error:
+            raise DrillError(str(error)) from error
     with processes or Processes() as started:
         return _Drill(request, progress, started).result()
 
@@ -73,6 +81,8 @@ class _Drill:
         self._progress = progress
         self._processes = processes
         self._measures = request.storm or request.measures
+        #: Of each tree: the seconds of each round, None if a room of it did not succeed.
+        self._seconds: list[list[float | None]] = []
 
     def result(self) -> DrillResult:
         request = self._request
@@ -92,7 +102,7 @@ class _Drill:
             device=request.device,
             processes=1 if request.one_process else 2,
             trees=tuple(trees),
-            comparison=_comparison(rounds),
+            comparison=_comparison(self._seconds),
         )
 
     def _set_up(self, root: str, pair: Pair) -> None:
@@ -123,7 +133,7 @@ class _Drill:
         measures = replace(
             self._measures, rooms=ROUND_ROOMS, step=ROUND_STEP, abort_probability=0.0, transfer=0.0, checked=False
         )
-        seconds: list[list[float]] = [[] for _ in pairs]
+        seconds: list[list[float | None]] = [[] for _ in pairs]
         failed, wrong = [0 for _ in pairs], [0 for _ in pairs]
         # The first round of each makes connections, and is not counted.
         for number in range(request.rounds + 1):
@@ -135,18 +145,18 @@ class _Drill:
                 missing = storm.rooms - min(len(prefill.succeeded), len(decode.succeeded))
                 failed[index] += missing
                 wrong[index] += sum(decode.wrong.values())
-                if number and not missing:
-                    seconds[index].append(decode.seconds)
+                if number:
+                    seconds[index].append(None if missing else decode.seconds)
+        self._seconds = seconds
         return [
-            Throughput(measures, tuple(taken), missing, bad)
+            Throughput(measures, tuple(time for time in taken if time is not None), missing, bad)
             for taken, missing, bad in zip(seconds, failed, wrong, strict=True)
         ]
 
 
-def _comparison(rounds: Sequence[Throughput | None]) -> Comparison | None:
-    match rounds:
-        case [Throughput() as first, Throughput() as second] if first.seconds and second.seconds:
-            ratios = [before / after for before, after in zip(first.seconds, second.seconds, strict=False)]
-            return Comparison(tuple(ratios), median(ratios), median_interval(ratios))
-        case _:
-            return None
+def _comparison(seconds: Sequence[Sequence[float | None]]) -> Comparison | None:
+    """The comparison of two trees' rounds; only rounds of one pair, run one right after the other, are compared."""
+    if len(seconds) != 2:
+        return None
+    ratios = [before / after for before, after in zip(*seconds, strict=True) if before is not None and after]
+    return Comparison(tuple(ratios), median(ratios), median_interval(ratios)) if ratios else None

@@ -8,8 +8,9 @@ from kvlint.drill.storm import Storm
 from kvlint.loading.errors import LoadError
 from kvlint.loading.memory import Buffers
 
-#: Layers of the cache: as many buffers of keys, and as many of values.
-LAYERS: Final = 4
+#: Layers of the cache: as many buffers of keys, and as many of values. Pages of a few KiB are what models have: many
+#: descriptors are what a transfer takes its time for.
+LAYERS: Final = 16
 #: Pages of a chunk.
 PAGES: Final = 16
 #: A chunk has this many pieces, each of whole words.
@@ -49,6 +50,9 @@ class Memory:
         storm: Tells how large a room is.
         places: How many places there are.
         device: `cpu` or `cuda`.
+
+    Raises:
+        LoadError: There is not enough memory.
     """
 
     def __init__(self, storm: Storm, places: int, device: str) -> None:
@@ -63,7 +67,15 @@ class Memory:
             torch.zeros(1, device=device)
             torch.cuda.synchronize()
         shape = (places * self._pages, words)
-        self._cache = [torch.zeros(shape, dtype=torch.int64, device=device) for _ in range(2 * LAYERS)]
+        try:
+            self._cache = [torch.zeros(shape, dtype=torch.int64, device=device) for _ in range(2 * LAYERS)]
+        except RuntimeError as error:
+            # What torch raises has no class of its own, but for CUDA's.
+            wanted = places * storm.room_bytes / (1 << 20)
+            raise LoadError(
+                f"{wanted:.0f} MiB for the pages of {places} rooms cannot be had: {str(error).splitlines()[0]} "
+                "Fewer --live rooms, fewer --chunks or a smaller --chunk-mib need less."
+            ) from error
         self._metadata = torch.zeros((places, _AUX_WORDS), dtype=torch.int64)
         self._words = self._ramp(words, device)
         self._metadata_words = self._ramp(_AUX_WORDS, "cpu")
@@ -111,14 +123,18 @@ class Memory:
         """
         self._synchronise()
         first = self.pages(place).start
-        wrong = int((self._metadata[place] != self._metadata_words + _wrapped(key * _ROOM)).sum()) * WORD
+        wrong = self._different(self._metadata[place], self._metadata_words + _wrapped(key * _ROOM))
         where = self._torch.tensor([first + page for page in order], device=self._device)
         for number, buffer in enumerate(self._cache):
             expected = self._words + self._tags(key, number, self._device)
-            found = buffer.index_select(0, where)
-            if not self._torch.equal(found, expected):
-                wrong += int((found.view(self._torch.uint8) != expected.view(self._torch.uint8)).sum())
+            wrong += self._different(buffer.index_select(0, where), expected)
         return wrong
+
+    def _different(self, found: Any, expected: Any) -> int:
+        """How many bytes differ."""
+        if self._torch.equal(found, expected):
+            return 0
+        return int((found.view(self._torch.uint8) != expected.view(self._torch.uint8)).sum())
 
     def _tags(self, key: int, buffer: int, device: str) -> Any:
         """What is added to the words of each page of a key, shape (pages, 1)."""

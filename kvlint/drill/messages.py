@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TypeVar
 
 import msgspec
@@ -54,6 +55,15 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     checked: bool = True
 
 
+class Opened(msgspec.Struct, frozen=True, tag=True):
+    """The prefill side has made a room's sender: told by that side, and passed on to the decode side.
+
+    An abort that is not to be early waits for it, however busy the machine is.
+    """
+
+    room: int
+
+
 class Settle(msgspec.Struct, frozen=True, tag=True):
     """No more rooms will start: see what becomes of those that there are, and report.
 
@@ -70,7 +80,7 @@ class Stop(msgspec.Struct, frozen=True, tag=True):
     """End."""
 
 
-Command = Setup | Begin | Start | Settle | Stop
+Command = Setup | Begin | Start | Opened | Settle | Stop
 
 # -- from a side ---------------------------------------------------------------------
 
@@ -230,7 +240,7 @@ class Unable(msgspec.Struct, frozen=True, tag=True):
     details: str = ""
 
 
-Told = Ready | Begun | Done | Released | Alive | PrefillReport | DecodeReport | Unable
+Told = Ready | Begun | Opened | Done | Released | Alive | PrefillReport | DecodeReport | Unable
 
 _T = TypeVar("_T")
 _COMMANDS: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
@@ -239,7 +249,11 @@ _TOLD: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 
 def encode(message: Command | Told) -> bytes:
     """The message as a line."""
-    return msgspec.json.encode(message) + b"\n"
+    try:
+        return msgspec.json.encode(message) + b"\n"
+    except UnicodeEncodeError:
+        # Bytes of a path that are no UTF-8 are lone surrogates in a str, which msgspec takes neither this way nor back.
+        return json.dumps(msgspec.to_builtins(message, str_keys=True)).encode() + b"\n"
 
 
 def decode_command(line: bytes) -> Command:
@@ -262,6 +276,9 @@ def decode_told(line: bytes) -> Told:
 
 def _decoded(decoder: msgspec.json.Decoder[_T], line: bytes) -> _T:
     try:
+        if b"\\ud" in line:
+            decoded: _T = msgspec.convert(json.loads(line), decoder.type, str_keys=True)
+            return decoded
         return decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ValueError(str(error)) from error

@@ -26,6 +26,8 @@ from kvlint.loading.processes import environment, import_path
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.drill.child import main; main()"
 #: What NIXL, UCX and CUDA are told by the environment is the user's to say.
 _PREFIXES = ("UCX_", "NIXL_", "CUDA_", "NVIDIA_")
+#: Without it UCX listens on every network interface (seen with nixl 1.5.1).
+_DEFAULTS = {"UCX_NET_DEVICES": "lo"}
 _CHUNK = 1 << 16
 _KEPT = 1 << 14  # bytes kept of what a process prints, from the end
 _STACK_SECONDS = 2.0
@@ -112,7 +114,7 @@ class Process:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment(os.environ, tempfile.gettempdir(), _PREFIXES),
+            env=_DEFAULTS | environment(os.environ, tempfile.gettempdir(), _PREFIXES),
             pass_fds=descriptors,
             start_new_session=True,
         )
@@ -161,14 +163,14 @@ class Link:
         process: Its process.
         side: Its name.
         told: What it has told and nobody has taken yet.
-        heard: When it told something last, by `time.monotonic()`.
+        heard: When it told something last, by `time.monotonic()`; None before it has: to load takes its time.
     """
 
     def __init__(self, process: Process, side: str, reading: int, writing: int) -> None:
         self.process = process
         self.side = side
         self.told: deque[Told] = deque()
-        self.heard = time.monotonic()
+        self.heard: float | None = None
         self._reading = reading
         self._writing = writing
         self._rest = b""
@@ -327,7 +329,7 @@ class Processes:
                 if how is not None:
                     self._read(0)
                     raise DrillError(how, self._details(link.process))
-                if time.monotonic() - link.heard > self._silence:
+                if link.heard is not None and time.monotonic() - link.heard > self._silence:
                     self._give_up(link, f"the {link.side} side gave no sign of life for {self._silence:g} s")
 
     def _read(self, seconds: float) -> None:

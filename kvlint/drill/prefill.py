@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from kvlint.drill.memory import PAGES
-from kvlint.drill.messages import Flip, PrefillReport, Released, Setup, Start, StuckRoom
+from kvlint.drill.messages import Flip, Opened, PrefillReport, Released, Setup, Start, StuckRoom
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.threads import TreeThread
 
 _MOST_FLIPS = 10_000
+#: Steps of the scheduler from the arrival of a request that was given up to its sender: its ABORT has come by then.
+_LATE_STEPS = 3
 
 
 @dataclass(slots=True, eq=False)
@@ -102,8 +104,12 @@ class PrefillSide(Side):
         if self.storm.checked:
             self.memory.fill(start.place, start.room)
         plan = self.plan[start.room]
-        due = time.monotonic() + plan.sender_after
+        late = _LATE_STEPS * max(self.storm.step, 0.001) if plan.is_early else 0.0
+        due = time.monotonic() + late
         self._arrived.append(_Request(start.room, start.place, due, is_given_up=plan.tells_prefill))
+
+    def opened(self, room: int) -> None:
+        """It was this side that told so."""
 
     # -- a step --------------------------------------------------------------------------
 
@@ -118,6 +124,7 @@ class PrefillSide(Side):
             self.moved()
             right, request.sender = self.guarded(partial(self._senders.make, request.room))
             if right:
+                self.channel.tell(Opened(request.room))
                 self._bootstrap.append(request)
                 if request.is_given_up:
                     self.guarded(partial(self._senders.abort, request.sender))
@@ -160,10 +167,10 @@ class PrefillSide(Side):
         pages = np.arange(first, first + PAGES, dtype=np.int32)
         last = chunk + 1 == self.storm.chunks
         right, _ = self.guarded(lambda: self._senders.send(request.sender, pages, last))
-        request.sent += 1
         if not right:
             self._conclude(request, self._failed)
             return False
+        request.sent += 1
         if last:
             self._inflight.append(request)
             self._leaving[request.room] = time.monotonic()

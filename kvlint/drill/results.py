@@ -34,7 +34,7 @@ class Integrity(msgspec.Struct, frozen=True):
 
     Attributes:
         compared: Rooms whose bytes were all compared, the metadata's included.
-        not_compared: Rooms that succeeded and whose memory was another's, too, since stuck rooms held the rest.
+        not_compared: Rooms that succeeded and whose memory was another's, too, since rooms that linger held the rest.
         wrong: Wrong bytes of each room that has some.
     """
 
@@ -102,6 +102,8 @@ class StormResult(msgspec.Struct, frozen=True):
             f"{_many(len(self.zombies), 'zombie room')}": self.zombies,
             f"{_rooms(len(wrong))} with {_many(sum(wrong.values()), 'wrong byte')}": wrong,
             f"{_many(len(self.errors), 'error')} in a scheduler": self.errors,
+            f"{_rooms(self.not_aborted.failed)} failed though nobody gave up": self.not_aborted.failed,
+            f"the decode side waits for {_rooms(self.decode_waiting)}": self.decode_waiting,
         }
         return [words for words, there in found.items() if there]
 

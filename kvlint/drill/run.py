@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kvlint.drill.messages import Begin, Begun, DecodeReport, Done, PrefillReport, Released, Settle, Start
+from kvlint.drill.messages import Begin, Begun, DecodeReport, Done, Opened, PrefillReport, Released, Settle, Start
 from kvlint.drill.parent import Pair, Processes
-from kvlint.drill.storm import Storm, planned
+from kvlint.drill.storm import PlannedRoom, Storm, planned
 
 #: Seconds after which a room that has not ended counts as one that nobody waits for: the next one is let in.
 _PATIENCE: Final = 1.0
@@ -76,6 +76,7 @@ class StormRun:
     _done: set[int] = field(default_factory=set)
     _released: set[int] = field(default_factory=set)
     _late: set[int] = field(default_factory=set)
+    _held_back: dict[int, Start] = field(default_factory=dict)
 
     def run(self) -> tuple[PrefillReport, DecodeReport]:
         """Run it.
@@ -111,21 +112,26 @@ class StormRun:
             )
             live = len(self._started) - len(self._done | self._late)
             while waiting and live < storm.live:
-                self._start(waiting.popleft().room, now)
+                self._start(waiting.popleft(), now)
                 live += 1
             self._tell(self.what)
             if not waiting and not live:
                 return
 
-    def _start(self, room: int, now: float) -> None:
+    def _start(self, plan: PlannedRoom, now: float) -> None:
+        room = plan.room
         clean = bool(self._free)
         # Where stuck rooms hold every place, the rooms that follow share the last one, and are not compared.
         place = self._free.popleft() if clean else places_for(self.storm) - 1
         if clean:
             self._place_of[room] = place
         self._started[room] = now
-        for link in (self.pair.prefill, self.pair.decode):
-            link.send(Start(room, place, clean))
+        start = Start(room, place, clean)
+        self.pair.decode.send(start)
+        if plan.is_early:
+            self._held_back[room] = start
+        else:
+            self.pair.prefill.send(start)
 
     def _hear(self) -> None:
         for link in self.pair.links():
@@ -133,6 +139,12 @@ class StormRun:
                 match link.told.popleft():
                     case Done(room=room):
                         self._done.add(room)
+                        if room in self._held_back:
+                            # It was given up, and reaches the prefill side only now.
+                            self.pair.prefill.send(self._held_back.pop(room))
+                    case Opened(room=room) as opened:
+                        self.pair.decode.send(opened)
+                        continue
                     case Released(room=room):
                         self._released.add(room)
                     case _:

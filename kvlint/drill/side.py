@@ -24,6 +24,7 @@ from kvlint.drill.messages import (
     Begun,
     Command,
     DecodeReport,
+    Opened,
     PrefillReport,
     Ready,
     Settle,
@@ -140,6 +141,10 @@ class Side(ABC):
     def start(self, start: Start) -> None:
         """A room arrives."""
 
+    @abstractmethod
+    def opened(self, room: int) -> None:
+        """The prefill side has made a room's sender: it may be given up from now on."""
+
     def sleep(self, end: float) -> None:
         """Let a time by `time.monotonic()` come."""
         time.sleep(max(0.0, end - time.monotonic()))
@@ -217,6 +222,8 @@ class Side(ABC):
             case Start():
                 self.moved()
                 self.start(command)
+            case Opened():
+                self.opened(command.room)
             case Settle():
                 self.settle = command
                 self._settle_begin = time.monotonic()
@@ -249,6 +256,10 @@ class Side(ABC):
             self._settled_once, self._settle_since = True, now
 
     def _end(self, settled: bool) -> None:
+        faults = self.backend.faults
+        if faults:
+            # A thread that a stand-in's refusal has ended was not ended by the tree.
+            raise faults[0]
         self._is_over = True
         self.channel.tell(self.report(settled))
 

@@ -14,8 +14,6 @@ import msgspec
 EARLY: Final = 0.1
 #: Steps of the scheduler from the metadata to the first abort that is not early: the sender exists by then.
 _FIRST_STEPS = 3
-#: Steps of the scheduler from an early abort to the sender.
-_LATE_STEPS = 3
 
 
 class Storm(msgspec.Struct, frozen=True):
@@ -71,13 +69,13 @@ class PlannedRoom(msgspec.Struct, frozen=True):
     Attributes:
         room: Its number.
         abort_after: Seconds from the decode side's metadata to its abort; None if it is not to be given up.
-        sender_after: Seconds from the request's arrival at the prefill side to its sender.
+        is_early: Whether that comes before the prefill side makes its sender: the request reaches it only then.
         tells_prefill: Whether the prefill side's scheduler is told of the abort, and gives up the sender at once.
     """
 
     room: int
     abort_after: float | None
-    sender_after: float
+    is_early: bool = False
     tells_prefill: bool = False
 
 
@@ -91,13 +89,11 @@ def planned(storm: Storm) -> tuple[PlannedRoom, ...]:
 def _room(storm: Storm, room: int, drawn: tuple[float, float, float]) -> PlannedRoom:
     aborted, early, when = drawn
     if aborted >= storm.abort_probability:
-        return PlannedRoom(room, None, 0.0)
-    if early >= EARLY:
-        first = _FIRST_STEPS * (storm.step + 0.001)
-        return PlannedRoom(room, first + when * max(0.0, storm.sending - first), 0.0)
-    after = when * storm.sending
-    late = after + _LATE_STEPS * max(storm.step, 0.001)
-    return PlannedRoom(room, after, late, storm.early_reaches_prefill)
+        return PlannedRoom(room, None)
+    if early < EARLY:
+        return PlannedRoom(room, when * storm.sending, True, storm.early_reaches_prefill)
+    first = _FIRST_STEPS * (storm.step + 0.001)
+    return PlannedRoom(room, first + when * max(0.0, storm.sending - first))
 
 
 def permutation(room: int, pages: int) -> list[int]:

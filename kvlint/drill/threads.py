@@ -73,6 +73,8 @@ class Threads:
     def __init__(self) -> None:
         self.started: list[TreeThread] = []
         self.dead: list[DeadThread] = []
+        #: The threads of `dead`: names need not differ.
+        self.raised: list[threading.Thread] = []
 
     def thread_class(self) -> type[TreeThread]:
         """The class `Thread` of the tree's modules."""
@@ -80,11 +82,10 @@ class Threads:
 
     def all_dead(self) -> list[DeadThread]:
         """Those that an exception has ended, and the workers and listeners that returned."""
-        raised = {dead.name for dead in self.dead}
+        # First who is over: one that raises has been noted by then.
+        over = [thread for thread in self.started if thread.kind != "thread" and not thread.is_alive()]
         returned = [
-            DeadThread(thread.kind, thread.name, "it returned", "")
-            for thread in self.started
-            if thread.kind != "thread" and not thread.is_alive() and thread.name not in raised
+            DeadThread(thread.kind, thread.name, "it returned", "") for thread in over if thread not in self.raised
         ]
         return [*self.dead, *returned]
 
@@ -102,9 +103,12 @@ def _is_idle(thread: TreeThread, frames: dict[int, Any]) -> bool:
     if not thread.is_alive():
         return True
     frame = frames.get(thread.ident or 0)
-    # Condition.wait(). A worker that has just taken an item may stand in threading, too, but in another function.
+    # Condition.wait(). A worker that has just taken an item may stand in threading, too, but in another function; one
+    # that waits for something else while it works on an item does not come from get().
     waits = frame is not None and frame.f_globals.get("__name__") == "threading" and frame.f_code.co_name == "wait"
-    return waits and not any(map(_length, thread.queues))
+    caller = None if frame is None else frame.f_back
+    takes = caller is not None and caller.f_code.co_name == "get"
+    return waits and takes and not any(map(_length, thread.queues))
 
 
 def _length(queue: object) -> int:
@@ -129,6 +133,7 @@ def watch_threads(before: Callable[[threading.ExceptHookArgs], object] | None = 
             return
         text = "".join(traceback.format_exception(what.exc_type, what.exc_value, what.exc_traceback))
         reason = f"{what.exc_type.__name__}: {what.exc_value}".rstrip(": ")
+        type(thread).owner.raised.append(thread)
         type(thread).owner.dead.append(DeadThread(thread.kind, thread.name, reason, text))
 
     threading.excepthook = ended

@@ -55,6 +55,7 @@ class Backend:
         others: What else the manager started: it is neither.
         threads: All threads that were started, the decode side's too, and those started later.
         sender_class: The class `NixlKVSender`.
+        no_state: What the last chunk of a model without state has for its indices.
         decode: The decode side.
         memory: What the managers' addresses lead to, kept from being freed.
     """
@@ -73,6 +74,7 @@ class Backend:
     others: tuple[CapturedThread, ...]
     threads: Sequence[CapturedThread]
     sender_class: Any
+    no_state: list[object] | None
     decode: DecodeSide
     memory: tuple[Pool, ...]
 
@@ -109,7 +111,7 @@ class Backend:
 
     @cached_property
     def _senders(self) -> Senders:
-        return Senders(self.manager, self.sender_class, BOOTSTRAP_ADDRESS)
+        return Senders(self.manager, self.sender_class, BOOTSTRAP_ADDRESS, self.no_state)
 
     def registration_frames(self) -> list[Frame]:
         """What the decode side sends the listener once, before everything else."""

@@ -17,7 +17,7 @@ from kvlint.loading.foreseen import ALLOCATION_POLICY, DTYPE, PAGE_TOKENS, PARAL
 from kvlint.loading.frames import DecodeSide
 from kvlint.loading.hooks import Hooks
 from kvlint.loading.importer import Importer
-from kvlint.loading.memory import Pool
+from kvlint.loading.memory import Pool, no_state
 from kvlint.loading.network import BootstrapServer, Wire
 from kvlint.loading.system import system_modules
 from kvlint.loading.threads import is_listener, is_worker
@@ -80,7 +80,9 @@ class _Construction:
         prefill = self._manager("PREFILL")
         self._wire.listening = self._wire.bound[-1] if self._wire.bound else None
         started = tuple(self._threads)
-        decode = DecodeSide(self._manager("DECODE"), self._name(_CONN, "NixlKVReceiver"), self._wire)
+        without_state = no_state(self._name(_BASE, "KVArgs"))
+        receiver = self._name(_CONN, "NixlKVReceiver")
+        decode = DecodeSide(self._manager("DECODE"), receiver, self._wire, without_state)
         self._guarded("the decode side", decode.open)
         workers = tuple(thread for thread in started if is_worker(thread))
         listener = self._listener([thread for thread in started if thread not in workers])
@@ -100,6 +102,7 @@ class _Construction:
             others=tuple(thread for thread in started if thread not in workers and thread is not listener),
             threads=self._threads,
             sender_class=self._name(_CONN, "NixlKVSender"),
+            no_state=without_state,
             decode=decode,
             memory=tuple(self._pools),
         )

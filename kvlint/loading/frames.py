@@ -24,12 +24,13 @@ class DecodeSide:
         manager: The manager.
         receiver: The class of its receivers.
         wire: Where their frames come by.
+        no_state: What a model without state has for its indices.
     """
 
-    def __init__(self, manager: Any, receiver: Any, wire: Wire) -> None:
+    def __init__(self, manager: Any, receiver: Any, wire: Wire, no_state: list[object] | None) -> None:
         self._manager = manager
         self._receiver = receiver
-        self._receivers = Receivers(manager, receiver, BOOTSTRAP_ADDRESS)
+        self._receivers = Receivers(manager, receiver, BOOTSTRAP_ADDRESS, no_state)
         self._wire = wire
         self._reason: object = None
         self._registration: list[Frame] = []

@@ -108,6 +108,15 @@ _NO_STATE = (
 )
 
 
+def no_state(kv_args: type) -> list[object] | None:
+    """What a request of a model without state has for the indices of its state.
+
+    Sources: `send_kv_chunk()` of sglang/srt/disaggregation/prefill.py. Where KVArgs has several types of state, a list
+    with an entry for each (0.5.12 and later); before, None.
+    """
+    return [] if "state_types" in getattr(kv_args, "__annotations__", {}) else None
+
+
 def page_indices(first: int, count: int) -> np.ndarray[Any, Any]:
     """The numbers of consecutive pages, as the scheduler hands them on: 32-bit integers."""
     return np.arange(first, first + count, dtype=np.int32)

@@ -17,9 +17,13 @@ class Receivers:
         manager: The manager.
         receiver_class: The release's `NixlKVReceiver`.
         bootstrap_address: The bootstrap server's, as `host:port`.
+        no_state: What a model without state has for its indices: see memory.no_state().
     """
 
-    def __init__(self, manager: Any, receiver_class: Any, bootstrap_address: str) -> None:
+    def __init__(
+        self, manager: Any, receiver_class: Any, bootstrap_address: str, no_state: list[object] | None
+    ) -> None:
+        self._no_state = no_state
         self._manager = manager
         self._class = receiver_class
         self._address = bootstrap_address
@@ -48,6 +52,6 @@ class Receivers:
             pages: The indices of the pages, shape (pages,), 32-bit integers.
             auxiliary: The index of the request's metadata.
         """
-        # Releases before 0.5.11 name it init(). An empty list is what decode.py gives for a model without state.
+        # Releases before 0.5.11 name it init().
         send = receiver.send_metadata if hasattr(receiver, "send_metadata") else receiver.init
-        call_known(send, kv_indices=pages, aux_index=auxiliary, state_indices=[], decode_prefix_len=0)
+        call_known(send, kv_indices=pages, aux_index=auxiliary, state_indices=self._no_state, decode_prefix_len=0)

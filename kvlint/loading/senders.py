@@ -24,9 +24,11 @@ class Senders:
         manager: The manager.
         sender_class: The release's `NixlKVSender`.
         bootstrap_address: The bootstrap server's, as `host:port`.
+        no_state: What the last chunk of a model without state has for its indices: see memory.no_state().
     """
 
-    def __init__(self, manager: Any, sender_class: Any, bootstrap_address: str) -> None:
+    def __init__(self, manager: Any, sender_class: Any, bootstrap_address: str, no_state: list[object] | None) -> None:
+        self._no_state = no_state
         self._manager = manager
         self._class = sender_class
         self._address = bootstrap_address
@@ -66,9 +68,8 @@ class Senders:
         """
         if hasattr(sender, "should_send_kv_chunk") and not sender.should_send_kv_chunk(len(pages), last):
             return
-        # An empty list is what a model without state has for its last chunk.
         tokens = PAGE_TOKENS * len(pages)
-        values: dict[str, object] = {"state_indices": [] if last else None, "num_kv_tokens": tokens}
+        values: dict[str, object] = {"state_indices": self._no_state if last else None, "num_kv_tokens": tokens}
         sender.send(pages, **{name: values[name] for name in self._send_names})
 
     def clear(self, sender: Any) -> None:

@@ -24,9 +24,12 @@ PAGES = (
     "CONTRIBUTING.md",
     "docs/ci.md",
     "docs/design.md",
+    "docs/drill.md",
     "docs/explore.md",
     "docs/formats.md",
+    "docs/pack_nixl.md",
     "bench/README.md",
+    "bench/results/README.md",
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -114,6 +117,18 @@ def test_pages_show_options_that_exist() -> None:
             option for line in re.findall(r"kvlint (?:check|fix).*", text) for option in re.findall(r"--[\w-]+", line)
         }
         assert {"--baseline", "--diff-base"} <= shown <= known
+
+
+def test_the_page_on_drills_tells_what_the_command_does() -> None:
+    text = (ROOT / "docs" / "drill.md").read_text(encoding="utf-8")
+    options = {option: parameter for parameter in cli.commands["drill"].params for option in parameter.opts}
+    shown = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
+    assert {"--compare", "--half-aborts", "--one-process", "--settle", "--transfer-ms"} <= shown <= set(options)
+    assert f"steps of {options['--step-ms'].default:g} ms" in text
+    (report,) = re.findall(r"^```text\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    titles = set(re.findall(r"^  (\w[\w ]*?)  ", report, flags=re.MULTILINE)) - {"aborted", "not aborted"}
+    assert {"pinned", "zombies", "bytes"} <= titles
+    assert titles <= set(re.findall(r"^\| (\w[\w ]*) \|", text, flags=re.MULTILINE))
 
 
 def test_snippets_for_ci_can_be_parsed() -> None:

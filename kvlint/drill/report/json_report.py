@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import Any, Literal
 
 import msgspec
 
 from kvlint.drill.results import DrillResult
+from kvlint.source.display import printable
 from kvlint.version import __version__
 
 VERSION = 1
@@ -43,7 +45,8 @@ def document(result: DrillResult) -> Document:
 
 def render(result: DrillResult) -> str:
     """A drill as one JSON document."""
-    return msgspec.json.format(msgspec.json.encode(document(result)), indent=2).decode() + "\n"
+    made = msgspec.to_builtins(document(result), str_keys=True)
+    return printable(json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
 
 
 def made_schema() -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _storm(result: StormResult, colour: bool, verbose: bool) -> Iterator[str]:
 
 
 def _measures(storm: Storm) -> str:
-    chunk = f"{storm.chunks} chunks of {storm.chunk_bytes / (1 << 20):g} MiB"
+    chunk = f"{counted(storm.chunks, 'chunk')} of {storm.chunk_bytes / (1 << 20):g} MiB"
     return f"{counted(storm.rooms, 'room')}, {storm.live} live, {chunk}"
 
 
@@ -123,9 +123,15 @@ def _findings(result: StormResult) -> Iterator[tuple[str, str, bool]]:
     yield "left behind", ", ".join(_left(len(rooms), noun) for rooms, noun in orphans if rooms) or "none", False
     wrong, integrity = result.integrity.wrong, result.integrity
     compared = f"{counted(integrity.compared, 'room')} compared, every byte"
-    missed = f"; {integrity.not_compared} not compared: stuck rooms held the memory" if integrity.not_compared else ""
+    missed = (
+        f"; {integrity.not_compared} not compared, for want of memory that was theirs alone"
+        if integrity.not_compared
+        else ""
+    )
     bad = f": {_listed(sorted(wrong))} with {counted(sum(wrong.values()), 'wrong byte')}" if wrong else ": all right"
     yield "bytes", f"{compared}{bad if integrity.compared else ''}{missed}", bool(wrong)
+    if result.decode_waiting:
+        yield "decode side", f"still waits for the pages of {counted(result.decode_waiting, 'room')}", True
     if result.errors:
         last = result.errors[0].strip().splitlines()[-1]
         yield "schedulers", f"{counted(len(result.errors), 'error')} raised; the first: {one_line(last)}", True
