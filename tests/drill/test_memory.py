@@ -56,7 +56,7 @@ def test_its_buffers_are_described(memory: Memory) -> None:
     assert STORM.room_bytes == pages * WORDS * WORD * len(found.places)
     metadata = memory.metadata()
     assert metadata.places == ((memory._metadata.data_ptr(), PLACES * metadata.item),)
-    assert [memory.pages(place) for place in range(PLACES)] == [range(0, 32), range(32, 64), range(64, 96)]
+    assert [memory.pages(place) for place in range(PLACES)] == [range(32), range(32, 64), range(64, 96)]
     assert (memory.device_name, memory.device_number) == ("host memory", 0)
 
 

@@ -171,9 +171,7 @@ def test_a_side_tells_of_itself(prefill: Any, monkeypatch: pytest.MonkeyPatch) -
     assert (ready.took, ready.torch, ready.workers, ready.address) == ("cpu", "2.13.0", 0, "here:1")
 
 
-def test_without_a_storm_it_waits_and_lives(
-    prefill: Any, clock: sides.Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_storm_it_waits_and_lives(prefill: Any, clock: sides.Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     sides.torch(monkeypatch)
     running(prefill, [], [])
     assert prefill.channel.waited == [0.5, 0.5, 0.5]
