@@ -10,17 +10,43 @@ import threading
 from typing import Any
 
 READY = {
-    "type": "Ready", "address": "127.0.0.1:1", "version": "0.5.14", "digest": "d", "nixl": None, "torch": "2",
-    "took": "cpu", "device": "host memory", "workers": 1,
+    "type": "Ready",
+    "address": "127.0.0.1:1",
+    "version": "0.5.14",
+    "digest": "d",
+    "nixl": None,
+    "torch": "2",
+    "took": "cpu",
+    "device": "host memory",
+    "workers": 1,
 }
 PREFILL = {
-    "type": "PrefillReport", "failed": [], "stuck": [], "settled": True, "flips": [], "zombies": {},
-    "orphan_records": [], "orphan_exceptions": [], "orphan_metadata": [], "errors": [], "dead_threads": [],
-    "transfers": 1, "log": [], "peak_bytes": 1,
+    "type": "PrefillReport",
+    "failed": [],
+    "stuck": [],
+    "settled": True,
+    "flips": [],
+    "zombies": {},
+    "orphan_records": [],
+    "orphan_exceptions": [],
+    "orphan_metadata": [],
+    "errors": [],
+    "dead_threads": [],
+    "transfers": 1,
+    "log": [],
+    "peak_bytes": 1,
 }
 DECODE = {
-    "type": "DecodeReport", "failed": [], "aborted": [], "early": [], "waiting": [], "wrong": {}, "errors": [],
-    "dead_threads": [], "log": [], "peak_bytes": 1,
+    "type": "DecodeReport",
+    "failed": [],
+    "aborted": [],
+    "early": [],
+    "waiting": [],
+    "wrong": {},
+    "errors": [],
+    "dead_threads": [],
+    "log": [],
+    "peak_bytes": 1,
 }
 
 
@@ -53,7 +79,7 @@ def _play(name: str, reading: str, writing: str) -> None:
                 _room(root, name, command["room"], rooms, tell)
             case "Settle":
                 _report(root, name, rooms, tell)
-            case "Stop":
+            case _:
                 os._exit(0)
 
 
@@ -72,11 +98,20 @@ def _load(root: str, name: str, command: dict[str, Any], tell: _Tell) -> None:
         os.write(os.open(rest, os.O_WRONLY), b"alive")
         while True:
             signal.pause()
+    _break(root, name, tell)
+    if (root, name) == ("chatty", "prefill"):
+        while True:
+            tell(type="Alive")
+    tell(**{**READY, "device": f"{name} {command['device']} {command['address']}"})
+
+
+def _break(root: str, name: str, tell: _Tell) -> None:
+    """Do what no side should."""
     match root, name:
         case "unable", _:
             tell(type="Unable", message="unable/conn.py:1: no", details="a traceback")
         case "exits", "decode":
-            print("printed by the tree", flush=True)
+            os.write(1, b"printed by the tree\n")
             os._exit(3)
         case "killed", "prefill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -87,14 +122,11 @@ def _load(root: str, name: str, command: dict[str, Any], tell: _Tell) -> None:
         case (("silent" | "closed"), "prefill"):
             if root == "closed":
                 os.close(tell.writing)
-            print("the last words", flush=True)
+            os.write(1, b"the last words\n")
             while True:
                 signal.pause()
-        case "chatty", "prefill":
-            while True:
-                tell(type="Alive")
         case _:
-            tell(**{**READY, "device": f"{name} {command['device']} {command['address']}"})
+            pass
 
 
 def _room(root: str, name: str, room: int, rooms: list[int], tell: _Tell) -> None:

@@ -115,7 +115,7 @@ def test_throughput_only(invoke: Invoke, asked: list[Request]) -> None:
     [
         (["--chunk-mib=0.0001"], "a chunk of 105 bytes cannot be cut into 128 pieces of whole words; give a multiple"),
         (["--chunk-mib=0.0000001"], "cannot be cut into 128 pieces"),
-        (["--chunk-mib=0"], "0.0 is not in the range x>0"),
+        (["--chunk-mib=0"], "0.0 is not in the range 0<x<=1024"),
         (["--chunk-mib=nan"], "--chunk-mib nan: give a number"),
         (["--step-ms=nan"], "--step-ms nan: give a number"),
         (["--transfer-ms=nan"], "--transfer-ms nan: give a number"),

@@ -90,7 +90,7 @@ def test_misdirected_pages_are_found(memory: Memory, order: list[int]) -> None:
     straight = list(range(len(order)))
     assert order != straight
     assert memory.wrong_bytes(TARGET, KEY, straight) > 0
-    first, second, *rest = order
+    first, second = order[:2]
     buffer = cache(memory)[3]
     start = memory.pages(TARGET).start
     buffer[[start + first, start + second]] = buffer[[start + second, start + first]]

@@ -56,7 +56,9 @@ def asdict(setup: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("one_process", [False, True])
-def test_the_decode_side_is_told_of_the_prefill_side(started: Processes, one_process: bool) -> None:
+def test_the_decode_side_is_told_of_the_prefill_side(
+    started: Processes, monkeypatch: pytest.MonkeyPatch, one_process: bool
+) -> None:
     pair = started.start("", one_process)
     assert len(pair.processes()) == 2 - one_process
     assert pair.prefill.process.label == ("prefill and decode" if one_process else "prefill")
@@ -67,7 +69,7 @@ def test_the_decode_side_is_told_of_the_prefill_side(started: Processes, one_pro
         heard.append(real(*given))
         return heard[-1]
 
-    started.next = next_message  # type: ignore[method-assign]
+    monkeypatch.setattr(started, "next", next_message)
     ready = started.set_up(pair, sides.setup(STORM, "auto"))
     assert [entry.device for entry in heard] == ["prefill auto ", "decode cpu 127.0.0.1:1"]
     assert pair.ready == ready == heard[0]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 
-from kvlint.drill import child
+from kvlint.drill import child, side
 from kvlint.drill.messages import (
     Alive,
     Begin,
@@ -16,7 +17,6 @@ from kvlint.drill.messages import (
     Command,
     PrefillReport,
     Ready,
-    Released,
     Settle,
     Setup,
     Start,
@@ -26,10 +26,10 @@ from kvlint.drill.messages import (
     encode,
 )
 from kvlint.drill.side import Channel, Side
-from kvlint.drill.storm import PlannedRoom, Storm
+from kvlint.drill.storm import Storm
 from kvlint.loading.errors import LoadError, UnforeseenUse
 
-from . import made, sides
+from . import sides
 from .sides import Poll
 
 
@@ -295,16 +295,6 @@ def test_a_stand_in_that_is_misused_is_no_error_of_the_tree(prefill: Any) -> Non
 
 @pytest.mark.parametrize(("platform", "factor"), [("linux", 1024), ("darwin", 1)])
 def test_memory_is_told_in_bytes(monkeypatch: pytest.MonkeyPatch, platform: str, factor: int) -> None:
-    from types import SimpleNamespace
-
-    from kvlint.drill import side
-
     monkeypatch.setattr(side, "sys", SimpleNamespace(platform=platform))
-    monkeypatch.setattr(side.resource, "getrusage", lambda who: SimpleNamespace(ru_maxrss=5))
+    monkeypatch.setattr("resource.getrusage", lambda who: SimpleNamespace(ru_maxrss=5))
     assert Side.peak_bytes() == 5 * factor
-
-
-def test_plans_and_reports_are_made_for_it() -> None:
-    assert made.prefill_report().settled
-    assert PlannedRoom(1, None, 0.0).tells_prefill is False
-    assert isinstance(Released(1), Released)

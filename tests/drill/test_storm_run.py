@@ -41,7 +41,7 @@ class Played:
         self.prefill, self.decode = Link("prefill"), Link("decode")
         self.awaited: list[str] = []
 
-    def next(self, pair: Any, link: Link, kind: type, seconds: float) -> Any:
+    def next(self, pair: Any, link: Link, kind: Any, seconds: float) -> Any:
         self.awaited.append(f"{link.side} {kind.__name__}")
         return {Begun: Begun(), PrefillReport: made.prefill_report(), DecodeReport: made.decode_report()}[kind]
 
@@ -59,7 +59,8 @@ class Played:
 
 
 def run(clock: sides.Clock, turn: Callable[[Played], None], storm: Storm = STORM) -> tuple[Played, list[Moment]]:
-    played, moments = Played(clock, turn), []
+    played = Played(clock, turn)
+    moments: list[Moment] = []
     pair = SimpleNamespace(prefill=played.prefill, decode=played.decode, links=lambda: (played.prefill, played.decode))
     found = StormRun(played, pair, storm, 1.0, moments.append, "storm").run()  # type: ignore[arg-type]
     assert found == (made.prefill_report(), made.decode_report())
@@ -150,7 +151,7 @@ def test_rooms_that_are_stuck_are_passed_by(clock: sides.Clock) -> None:
 def test_time_is_up_in_the_end(clock: sides.Clock) -> None:
     begin = clock.now
     storm = Storm(rooms=1000, live=1, chunks=1)
-    played, moments = run(clock, lambda played: None, storm)
+    _, moments = run(clock, lambda played: None, storm)
     assert clock.now - begin == pytest.approx(20 * storm.duration * 1000 + 30, abs=0.2)
     assert 0 < moments[-1].started < 1000
 

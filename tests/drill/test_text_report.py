@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import pytest
 from msgspec.structs import replace
-from syrupy.assertion import SnapshotAssertion
 
 from kvlint.drill.messages import StuckRoom
 from kvlint.drill.report.text import render
@@ -12,6 +14,9 @@ from kvlint.drill.results import DrillResult, Integrity
 from kvlint.drill.statistics import Interval
 
 from . import made
+
+if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
 
 RESULTS = {
     "clean": made.result(made.clean_storm(), made.throughput(1.0, 2.0, 4.0)),
@@ -28,8 +33,6 @@ def test_as_committed(result: DrillResult, verbose: bool, snapshot: SnapshotAsse
 
 
 def test_colour_changes_nothing_else() -> None:
-    import re
-
     for result in RESULTS.values():
         coloured = render(result, colour=True)
         assert "\x1b[" in coloured
