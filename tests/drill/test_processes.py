@@ -25,6 +25,9 @@ FAKE = "import sys; sys.path[:] = {path!r}; sys.path.append(%r); from drill.fake
 STORM = Storm(rooms=6, live=2, chunks=1, chunk_bytes=1024)
 
 
+REAL = parent._CODE
+
+
 @pytest.fixture(autouse=True)
 def _played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parent, "_CODE", FAKE % str(Path(__file__).parent.parent))
@@ -190,6 +193,17 @@ def test_an_interpreter_that_is_not_there_leaves_nothing(
     with pytest.raises(DrillError, match="the prefill process cannot be started: No such file or directory"):
         started.start("", False)
     assert started._all == []
+
+
+def test_the_real_process_says_what_it_cannot_do(
+    started: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(parent, "_CODE", REAL)
+    # There is no tree; where the extra is not installed, that is found out first. Either is told, not died of.
+    with pytest.raises(DrillError) as refused:
+        set_up(started, str(tmp_path / "nowhere"), one_process=True)
+    assert "has ended" not in str(refused.value)
+    assert any(word in str(refused.value) for word in ("nowhere", "torch", "NIXL"))
 
 
 # -- a whole drill ---------------------------------------------------------------------------
