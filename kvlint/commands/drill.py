@@ -188,7 +188,7 @@ def _storm(measures: dict[str, float]) -> Storm:
         if not math.isfinite(value):
             raise click.UsageError(f"--{name.replace('_', '-')} {value}: give a number")
     chunk_bytes = round(measures["chunk_mib"] * _MIB)
-    if chunk_bytes % (PIECES * WORD):
+    if not chunk_bytes or chunk_bytes % (PIECES * WORD):
         raise click.UsageError(
             f"--chunk-mib {measures['chunk_mib']:g}: a chunk of {chunk_bytes} bytes cannot be cut into {PIECES} pieces "
             f"of whole words; give a multiple of {PIECES * WORD / _MIB:g}"

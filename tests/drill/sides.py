@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from types import SimpleNamespace
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from kvlint.drill import agent, decode, prefill, run, side
 from kvlint.drill.messages import Command, Setup, Told
 from kvlint.drill.storm import PlannedRoom, Storm
 from kvlint.drill.threads import DeadThread
+
+if TYPE_CHECKING:
+    import pytest
 
 STORM = Storm(rooms=4, chunks=2)
 
@@ -231,4 +233,4 @@ def plan(made: side.Side, *entries: PlannedRoom) -> None:
 
 def torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have something called torch be there."""
-    monkeypatch.setitem(__import__("sys").modules, "torch", SimpleNamespace(__version__="2.13.0"))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.13.0"))

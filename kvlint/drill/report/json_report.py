@@ -9,7 +9,6 @@ from typing import Any, Literal
 import msgspec
 
 from kvlint.drill.results import DrillResult
-from kvlint.source.display import printable
 from kvlint.version import __version__
 
 VERSION = 1
@@ -46,7 +45,8 @@ def document(result: DrillResult) -> Document:
 def render(result: DrillResult) -> str:
     """A drill as one JSON document."""
     made = msgspec.to_builtins(document(result), str_keys=True)
-    return printable(json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
+    # A path need not be UTF-8: only escaped can it stand in a document that is.
+    return json.dumps(made, indent=2) + "\n"
 
 
 def made_schema() -> dict[str, Any]:

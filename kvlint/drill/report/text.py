@@ -58,7 +58,7 @@ def _tree(tree: TreeResult, result: DrillResult, colour: bool, verbose: bool) ->
 
 
 def _line(title: str, text: str) -> str:
-    return f"{_EDGE}{title:{_TITLE}}{text}"
+    return f"{_EDGE}{title:{_TITLE}}{text}".rstrip()
 
 
 # -- the storm -------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _details(result: StormResult) -> Iterator[str]:
         yield from (f"{_EDGE}{_EDGE}{one_line(line)}" for line in error.rstrip().splitlines())
     if result.log:
         yield ""
-        yield _line("logged", f"the last {counted(len(result.log), 'warning or error')}")
+        yield _line("logged", "the last warnings and errors")
         yield from (f"{_EDGE}{_EDGE}{one_line(line)}" for line in result.log)
 
 
