@@ -24,6 +24,7 @@ _NEEDED = {
     "zmq": "pyzmq",
     "aiohttp": "aiohttp",
     "requests": "requests",
+    "psutil": "psutil",
     "numpy": "numpy",
 }
 
@@ -128,7 +129,8 @@ def drill(
     """Run an abort storm over the NIXL backend of an SGLang tree (the current folder if no ROOT is given).
 
     THIS EXECUTES CODE OF THE TREE, with your rights, in processes of its own: drill only what you would run anyway.
-    Linux only; needs the extra `drill` (torch, nixl, pyzmq, aiohttp, requests), but neither a GPU nor a network card.
+    Linux only; needs the extra `drill` (torch, nixl, pyzmq, aiohttp, requests, psutil), but neither a GPU nor a
+    network card.
 
     A prefill and a decode process of the tree's own managers, threads, senders and receivers move torch tensors over
     loopback, and clients give up at random moments. What users would see is told: rooms that hang, threads that die,

@@ -33,7 +33,7 @@ from . import remains
 
 Release = Callable[[str], Path]
 
-NEEDED = ("torch", "nixl", "zmq", "aiohttp", "requests", "numpy")
+NEEDED = ("torch", "nixl", "zmq", "aiohttp", "requests", "psutil", "numpy")
 #: Large folders of a tree that are not loaded.
 NOT_COPIED = shutil.ignore_patterns("models", "multimodal_gen", "test")
 #: Twelve chunks of 64 KiB; a transfer lasts for most of a step, so that most aborts come in the middle of one.
@@ -283,7 +283,7 @@ def test_the_command_is_ended(number: signal.Signals, release: Release, folder: 
             text=True,
         ) as process,
     ):
-        sockets = bound(folder)
+        sockets = bound(process, folder)
         process.send_signal(number)
         printed, said = process.communicate()
         assert printed == ""
@@ -293,12 +293,13 @@ def test_the_command_is_ended(number: signal.Signals, release: Release, folder: 
         remains.wait_for_end(folder, sockets)
 
 
-def bound(folder: Path) -> set[str]:
+def bound(process: subprocess.Popen[str], folder: Path) -> set[str]:
     """The listening sockets of a drill, when there are some of both of its sides."""
     end = time.monotonic() + 120
     while True:
         each = [remains.sockets({number}) for number in remains.processes(folder)]
         if len([sockets for sockets in each if sockets]) == 2:
             return set().union(*each)
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, "the sides do not listen"
         time.sleep(0.05)
