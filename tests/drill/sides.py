@@ -158,6 +158,11 @@ class PlayedBackend:
         self.endpoints = Endpoints()
         self.tables: dict[str, set[int]] = {}
         self.mode = mode
+        self.faults: list[BaseException] = []
+        self.no_abort: str | None = None
+
+    def why_no_abort(self) -> str | None:
+        return self.no_abort
 
     def senders(self) -> Endpoints:
         return self.endpoints

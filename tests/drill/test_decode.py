@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kvlint.drill.messages import Begin, Done, Start
+from kvlint.drill.messages import Begin, Done, Opened, Start
 from kvlint.drill.storm import PlannedRoom, Storm, permutation
+from kvlint.loading.errors import LoadError, UnforeseenUse
 
 from . import made, sides
 from .sides import Poll
@@ -15,7 +16,9 @@ from .sides import Poll
 
 def begun(side: Any, storm: Storm = sides.STORM, *plan: PlannedRoom) -> Any:
     side._take(Begin(storm))
-    sides.plan(side, *plan or [PlannedRoom(room, None, 0.0) for room in range(1, 5)])
+    sides.plan(side, *plan or [PlannedRoom(room, None) for room in range(1, 5)])
+    for entry in side.plan.values():
+        side._take(Opened(entry.room))
     return side
 
 
@@ -125,7 +128,7 @@ def test_a_room_that_nothing_comes_of_is_waited_for(decode: Any, clock: sides.Cl
 
 
 def test_a_client_gives_up_to_the_point(decode: Any, clock: sides.Clock) -> None:
-    begun(decode, sides.STORM, PlannedRoom(1, 0.004, 0.0), PlannedRoom(2, 5.0, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.004), PlannedRoom(2, 5.0))
     first, second = awaiting(decode, clock), awaiting(decode, clock, Start(2, 1))
     begin = clock.now
     for request in decode._transferring:
@@ -146,7 +149,7 @@ def test_a_client_gives_up_to_the_point(decode: Any, clock: sides.Clock) -> None
 
 
 def test_the_time_counts_from_the_metadata(decode: Any, clock: sides.Clock) -> None:
-    begun(decode, sides.STORM, PlannedRoom(1, 0.5, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.5))
     receiver = awaiting(decode, clock)
     sent = clock.now
     assert [request.abort_at for request in decode._transferring] == [sent + 0.5]
@@ -159,8 +162,31 @@ def test_the_time_counts_from_the_metadata(decode: Any, clock: sides.Clock) -> N
     assert receiver.calls[-1] == "abort"
 
 
+def test_an_abort_waits_for_the_sender_if_it_is_not_to_be_early(decode: Any, clock: sides.Clock) -> None:
+    begun(decode, sides.STORM, PlannedRoom(1, 0.0))
+    decode._opened.clear()
+    receiver = awaiting(decode, clock)
+    decode.sleep(clock.now + 1.0)
+    assert "abort" not in receiver.calls
+    decode._take(Opened(1))
+    decode.sleep(clock.now)
+    assert receiver.calls[-1] == "abort"
+
+
+def test_a_release_without_aborts_has_no_storm(decode: Any) -> None:
+    decode.backend.no_abort = "conn.py:1: this release's receiver has no abort()"
+    with pytest.raises(LoadError, match=r"conn\.py:1: .* no abort\(\), so there is no storm; --abort-probability 0"):
+        decode._take(Begin(sides.STORM))
+
+
+def test_a_refused_use_of_a_stand_in_is_no_fault_of_the_trees(decode: Any) -> None:
+    decode.backend.faults.append(UnforeseenUse("torch.x", "it was called", "conn.py:2"))
+    with pytest.raises(UnforeseenUse, match="it was called"):
+        decode._end(settled=True)
+
+
 def test_an_abort_before_the_sender_is_early(decode: Any, clock: sides.Clock) -> None:
-    begun(decode, sides.STORM, PlannedRoom(1, 0.0, 0.03, True), PlannedRoom(2, 0.0, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.0, True, True), PlannedRoom(2, 0.0))
     for room in (1, 2):
         receiver = awaiting(decode, clock, Start(room, room))
         receiver.status = Poll.Failed
@@ -170,7 +196,7 @@ def test_an_abort_before_the_sender_is_early(decode: Any, clock: sides.Clock) ->
 
 
 def test_an_abort_that_comes_too_late_does_not_undo_success(decode: Any, clock: sides.Clock) -> None:
-    begun(decode, sides.STORM, PlannedRoom(1, 0.0, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.0))
     receiver = awaiting(decode, clock)
     receiver.status = Poll.Success
     step(decode, clock)
@@ -181,7 +207,7 @@ def test_an_abort_that_comes_too_late_does_not_undo_success(decode: Any, clock: 
 
 
 def test_an_abort_that_raises_is_an_error_of_the_scheduler(decode: Any, clock: sides.Clock) -> None:
-    begun(decode, sides.STORM, PlannedRoom(1, 0.0, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.0))
     decode._take(Start(1, 0))
     receiver = decode.backend.endpoints.of[1]
     receiver.broken, receiver.status = {"abort"}, Poll.WaitingForInput
@@ -195,7 +221,7 @@ def test_a_release_without_abort_is_not_asked_to(
 ) -> None:
     monkeypatch.delattr(sides.Endpoint, "abort")
     monkeypatch.delattr(sides.Endpoint, "clear")
-    begun(decode, sides.STORM, PlannedRoom(1, 0.0, 0.0))
+    begun(decode, sides.STORM, PlannedRoom(1, 0.0))
     receiver = awaiting(decode, clock)
     step(decode, clock)
     receiver.status = Poll.Success

@@ -113,8 +113,8 @@ def test_throughput_only(invoke: Invoke, asked: list[Request]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--chunk-mib=0.0001"], "a chunk of 105 bytes cannot be cut into 128 pieces of whole words; give a multiple"),
-        (["--chunk-mib=0.0000001"], "cannot be cut into 128 pieces"),
+        (["--chunk-mib=0.0001"], "a chunk of 105 bytes cannot be cut into 512 pieces of whole words; give a multiple"),
+        (["--chunk-mib=0.0000001"], "cannot be cut into 512 pieces"),
         (["--chunk-mib=0"], "0.0 is not in the range 0<x<=1024"),
         (["--chunk-mib=nan"], "--chunk-mib nan: give a number"),
         (["--step-ms=nan"], "--step-ms nan: give a number"),

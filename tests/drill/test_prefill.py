@@ -15,7 +15,7 @@ from .sides import Poll
 
 def begun(side: Any, storm: Storm = sides.STORM, *plan: PlannedRoom) -> Any:
     side._take(Begin(storm))
-    sides.plan(side, *plan or [PlannedRoom(room, None, 0.0) for room in range(1, 5)])
+    sides.plan(side, *plan or [PlannedRoom(room, None) for room in range(1, 5)])
     return side
 
 
@@ -121,7 +121,7 @@ def test_a_sender_that_cannot_be_made_fails(prefill: Any, clock: sides.Clock) ->
 
 
 def test_an_early_abort_finds_the_sender_as_it_is_made(prefill: Any, clock: sides.Clock) -> None:
-    begun(prefill, sides.STORM, PlannedRoom(1, 0.02, 0.05, True), PlannedRoom(2, 0.02, 0.05, False))
+    begun(prefill, sides.STORM, PlannedRoom(1, 0.02, True, True), PlannedRoom(2, 0.02, True, False))
     for room in (1, 2):
         prefill._take(Start(room, room))
     step(prefill, clock)

@@ -12,10 +12,10 @@ from kvlint.drill.storm import EARLY, PlannedRoom, Storm, permutation, planned
 def test_the_plan_is_what_it_always_was() -> None:
     """A seed that is written down somewhere has to mean the same storm in every release and every Python."""
     plan = {entry.room: entry for entry in planned(Storm())}
-    assert plan[1] == PlannedRoom(1, 0.07500760404371376, 0.0)
-    assert plan[3] == PlannedRoom(3, None, 0.0)
-    assert plan[34] == PlannedRoom(34, 0.0765608936555443, 0.1065608936555443, True)
-    assert [room for room, entry in plan.items() if entry.sender_after] == [34, 38, 42, 51, 80]
+    assert plan[1] == PlannedRoom(1, 0.07500760404371376)
+    assert plan[3] == PlannedRoom(3, None)
+    assert plan[34] == PlannedRoom(34, 0.0765608936555443, True, True)
+    assert [room for room, entry in plan.items() if entry.is_early] == [34, 38, 42, 51, 80]
     assert sum(entry.abort_after is not None for entry in plan.values()) == 59
 
 
@@ -48,11 +48,9 @@ def test_a_plan_follows_from_the_storm_alone(storm: Storm) -> None:
     assert [entry.room for entry in plan] == list(range(storm.first, storm.first + storm.rooms))
     for entry in plan:
         if entry.abort_after is None:
-            assert (entry.sender_after, entry.tells_prefill) == (0.0, False)
-        elif entry.sender_after:
-            # The abort comes before the sender.
+            assert (entry.is_early, entry.tells_prefill) == (False, False)
+        elif entry.is_early:
             assert 0.0 <= entry.abort_after <= storm.sending
-            assert entry.sender_after > entry.abort_after
             assert entry.tells_prefill is storm.early_reaches_prefill
         else:
             first = 3 * (storm.step + 0.001)
@@ -68,13 +66,13 @@ def test_the_probability_is_kept_at_its_ends(probability: float, aborted: int) -
 
 def test_about_a_tenth_of_the_aborts_is_early() -> None:
     plan = planned(Storm(rooms=2000, abort_probability=1.0))
-    assert sum(entry.sender_after > 0 for entry in plan) == pytest.approx(2000 * EARLY, rel=0.2)
+    assert sum(entry.is_early for entry in plan) == pytest.approx(2000 * EARLY, rel=0.2)
 
 
 def test_half_an_abort_changes_nothing_else() -> None:
     whole, half = planned(Storm()), planned(Storm(early_reaches_prefill=False))
-    assert [(entry.room, entry.abort_after, entry.sender_after) for entry in whole] == [
-        (entry.room, entry.abort_after, entry.sender_after) for entry in half
+    assert [(entry.room, entry.abort_after, entry.is_early) for entry in whole] == [
+        (entry.room, entry.abort_after, entry.is_early) for entry in half
     ]
     assert any(entry.tells_prefill for entry in whole)
     assert not any(entry.tells_prefill for entry in half)
