@@ -56,7 +56,7 @@ part() {
     status=0
     # In the foreground, so that Ctrl-C reaches the drill as well; SIGINT lets it end its processes.
     timeout --foreground --signal=INT --kill-after=5 "$limit" "$python" -m kvlint drill --device "$device" \
-        "${processes[@]}" --output-format json --output "$scratch/$name.json" --verbose "$@" \
+        ${processes[@]+"${processes[@]}"} --output-format json --output "$scratch/$name.json" --verbose "$@" \
         >"$scratch/$name.log" 2>&1 || status=$?
     if ((status < 2)) && [[ ! -s $scratch/$name.json ]]; then status=2; fi
     printf '%s' "$status" >"$scratch/$name.status"
@@ -87,6 +87,6 @@ fi
 # It gives the exit status, too.
 status=0
 timeout --foreground --kill-after=5 20 "$python" "$root/bench/gpu_record.py" \
-    "${processes[@]}" -- "$scratch" "$output" "$before" "$after" || status=$?
+    ${processes[@]+"${processes[@]}"} -- "$scratch" "$output" "$before" "$after" || status=$?
 ((status <= 1)) || exit 2
 exit "$status"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -147,6 +148,7 @@ def drill(
 
     if not math.isfinite(settle):
         raise click.UsageError(f"--settle {settle}: give a number of seconds")
+    _check_output(output)
     storm = _storm(measures)
     if rounds is None:
         rounds = 5 if compare is None else 10
@@ -175,6 +177,13 @@ def drill(
 
 
 # -- what is asked for -------------------------------------------------------------------
+
+
+def _check_output(output: str | None) -> None:
+    """Raise click.UsageError where a result could not be written: after a drill it would be lost."""
+    folder = os.path.dirname(output or "") or os.curdir
+    if output is not None and (not os.access(folder, os.W_OK) or os.path.isdir(output)):
+        raise click.UsageError(f"--output {output}: nothing can be written there")
 
 
 def _storm(measures: dict[str, float]) -> Storm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Self
 import click
 
 from kvlint.commands.streams import PATIENCE
+from kvlint.source.display import one_line
 
 
 class ProgressLine:
@@ -37,4 +39,6 @@ class ProgressLine:
         seconds = self._clock() - self._start
         if self._is_wanted and seconds >= PATIENCE:
             self._is_shown = True
-            click.echo(f"\r\x1b[K{text}, {seconds:.0f} s", err=True, nl=False)
+            width = shutil.get_terminal_size().columns - 1
+            line = one_line(f"{text}, {seconds:.0f} s")[:width]
+            click.echo(f"\r\x1b[K{line}", err=True, nl=False)

@@ -24,6 +24,7 @@ ROUND_ROOMS: Final = 12
 #: Seconds of a scheduler's step in such a round: pages, not steps, are to take the time.
 ROUND_STEP: Final = 0.0005
 _ROUND_SETTLE: Final = 0.1
+_WARMING_SETTLE: Final = 1.0
 #: Numbers of rooms are never used twice.
 _FIRST_ROUND: Final = 1_000_000
 _BETWEEN_ROUNDS: Final = 1_000
@@ -120,7 +121,9 @@ class _Drill:
     def _storm(self, pair: Pair) -> StormResult:
         storm = self._request.storm
         assert storm is not None
-        return storm_result(storm, *self._run(pair, storm, self._request.settle, "storm").run())
+        run = self._run(pair, storm, self._request.settle, "storm")
+        prefill, decode = run.run()
+        return storm_result(storm, prefill, decode, run.not_started)
 
     def _run(self, pair: Pair, storm: Storm, settle: float, what: str) -> StormRun:
         return StormRun(self._processes, pair, storm, settle, self._progress, what)
@@ -141,7 +144,8 @@ class _Drill:
             order = list(range(len(pairs)))
             for index in order if number % 2 else reversed(order):
                 what = f"round {number} of {request.rounds}" if number else "warming up"
-                prefill, decode = self._run(pairs[index], storm, _ROUND_SETTLE, what).run()
+                settle = _ROUND_SETTLE if number else _WARMING_SETTLE
+                prefill, decode = self._run(pairs[index], storm, settle, what).run()
                 missing = storm.rooms - min(len(prefill.succeeded), len(decode.succeeded))
                 failed[index] += missing
                 wrong[index] += sum(decode.wrong.values())

@@ -163,14 +163,16 @@ class Link:
         process: Its process.
         side: Its name.
         told: What it has told and nobody has taken yet.
-        heard: When it told something last, by `time.monotonic()`; None before it has: to load takes its time.
+        heard: When it told something last, by `time.monotonic()`.
+        longest_silence: Seconds; for whoever sets it back to 0.
     """
 
     def __init__(self, process: Process, side: str, reading: int, writing: int) -> None:
         self.process = process
         self.side = side
         self.told: deque[Told] = deque()
-        self.heard: float | None = None
+        self.heard = time.monotonic()
+        self.longest_silence = 0.0
         self._reading = reading
         self._writing = writing
         self._rest = b""
@@ -184,7 +186,9 @@ class Link:
         """
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
-            self.heard = time.monotonic()
+            now = time.monotonic()
+            self.longest_silence = max(self.longest_silence, now - self.heard)
+            self.heard = now
             try:
                 message = decode_told(line)
             except ValueError as error:
@@ -309,7 +313,7 @@ class Processes:
                 message = link.told.popleft()
                 if isinstance(message, kind):
                     return message
-        return self._give_up(link, f"the {link.side} side did not tell {kind.__name__} within {seconds:g} s")
+        return self.give_up(link, f"the {link.side} side did not tell {kind.__name__} within {seconds:g} s")
 
     def until(self, pair: Pair, end: float) -> Iterator[None]:
         """Read what the sides of a pair tell, again and again, until a time by `time.monotonic()`.
@@ -329,8 +333,8 @@ class Processes:
                 if how is not None:
                     self._read(0)
                     raise DrillError(how, self._details(link.process))
-                if link.heard is not None and time.monotonic() - link.heard > self._silence:
-                    self._give_up(link, f"the {link.side} side gave no sign of life for {self._silence:g} s")
+                if time.monotonic() - link.heard > self._silence:
+                    self.give_up(link, f"the {link.side} side gave no sign of life for {self._silence:g} s")
 
     def _read(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):
@@ -343,8 +347,12 @@ class Processes:
             else:
                 self._selector.unregister(key.fd)
 
-    def _give_up(self, link: Link, why: str) -> Never:
-        """Have a process say where it stands, end it, and raise DrillError."""
+    def give_up(self, link: Link, why: str) -> Never:
+        """Have a process say where it stands, and end it.
+
+        Raises:
+            DrillError: Always, with the reason that is given.
+        """
         process = link.process
         process.ask_for_stacks()
         end = time.monotonic() + _STACK_SECONDS

@@ -20,8 +20,11 @@ from kvlint.drill.side import Channel, Side
 from kvlint.drill.threads import TreeThread
 
 _MOST_FLIPS = 10_000
+#: Seconds that a listener is given to get at an ABORT.
+_LATEST_SECONDS = 5.0
 #: Steps of the scheduler from the arrival of a request that was given up to its sender: its ABORT has come by then.
 _LATE_STEPS = 3
+_LEAST_STEP = 0.010  # seconds
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +35,7 @@ class _Request:
         room: Its room.
         place: Where its pages are.
         due: When its sender is to be made.
+        is_early: Whether it was given up on the decode side before it came here.
         is_given_up: Whether its client gives it up on this side as soon as there is one.
         sender: Its sender.
         sent: Chunks that were sent.
@@ -41,6 +45,7 @@ class _Request:
     room: int
     place: int
     due: float
+    is_early: bool
     is_given_up: bool
     sender: Any = None
     sent: int = 0
@@ -104,9 +109,10 @@ class PrefillSide(Side):
         if self.storm.checked:
             self.memory.fill(start.place, start.room)
         plan = self.plan[start.room]
-        late = _LATE_STEPS * max(self.storm.step, 0.001) if plan.is_early else 0.0
-        due = time.monotonic() + late
-        self._arrived.append(_Request(start.room, start.place, due, is_given_up=plan.tells_prefill))
+        # The ABORT was sent before this was told, and may still be on its way.
+        late = _LATE_STEPS * max(self.storm.step, _LEAST_STEP) if plan.is_early else 0.0
+        request = _Request(start.room, start.place, time.monotonic() + late, plan.is_early, plan.tells_prefill)
+        self._arrived.append(request)
 
     def opened(self, room: int) -> None:
         """It was this side that told so."""
@@ -118,8 +124,14 @@ class PrefillSide(Side):
         # Before anything is sent: it is now that the workers may have nothing to do.
         self._release()
         now = time.monotonic()
-        due = [request for request in self._arrived if request.due <= now]
-        self._arrived = [request for request in self._arrived if request.due > now]
+        # A request that was given up comes after its ABORT, however long the listener takes.
+        is_free = self.backend.threads.listeners_are_idle()
+        due = [
+            request
+            for request in self._arrived
+            if request.due <= now and (is_free or not request.is_early or request.due + _LATEST_SECONDS < now)
+        ]
+        self._arrived = [request for request in self._arrived if request not in due]
         for request in due:
             self.moved()
             right, request.sender = self.guarded(partial(self._senders.make, request.room))
@@ -226,9 +238,10 @@ class PrefillSide(Side):
         return not (self._arrived or self._bootstrap or self._running or self._inflight)
 
     def is_still(self) -> bool:
-        """Whether no worker has anything to do, and no transfer is under way."""
+        """Whether no thread has anything to do, and no transfer is under way."""
         threads, transfers = self.backend.threads, self.backend.transfers
-        return not transfers.under_way and len(threads.idle_workers()) == len(threads.workers())
+        workers_are_idle = len(threads.idle_workers()) == len(threads.workers())
+        return not transfers.under_way and workers_are_idle and threads.listeners_are_idle()
 
     def report(self, settled: bool) -> PrefillReport:
         """What became of the rooms."""

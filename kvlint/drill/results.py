@@ -58,6 +58,7 @@ class StormResult(msgspec.Struct, frozen=True):
         aborted: The ends of rooms that were given up.
         not_aborted: The ends of the others.
         early: Rooms that were given up before the prefill side had made their sender.
+        not_started: Rooms that there was no time for: those before them took too long.
         pinned: The rooms that ended in no way.
         settled: Whether all stood still in the end; if not, a room that counts as pinned may have been slow.
         flips: What was written over Failed, and when it was last so, in order.
@@ -78,6 +79,7 @@ class StormResult(msgspec.Struct, frozen=True):
     aborted: Ends
     not_aborted: Ends
     early: int
+    not_started: int
     pinned: tuple[StuckRoom, ...]
     settled: bool
     flips: tuple[Flip, ...]
@@ -96,8 +98,10 @@ class StormResult(msgspec.Struct, frozen=True):
     def faults(self) -> list[str]:
         """What is wrong, in words; nothing in a storm that a backend withstands."""
         wrong = self.integrity.wrong
+        pinned = "pinned" if self.settled else "not at an end when the time was up"
         found = {
-            f"{_rooms(len(self.pinned))} pinned": self.pinned,
+            f"{_rooms(len(self.pinned))} {pinned}": self.pinned,
+            f"{_rooms(self.not_started)} not even let in": self.not_started,
             f"{_many(len(self.dead_threads), 'dead thread')}": self.dead_threads,
             f"{_many(len(self.zombies), 'zombie room')}": self.zombies,
             f"{_rooms(len(wrong))} with {_many(sum(wrong.values()), 'wrong byte')}": wrong,
@@ -217,7 +221,7 @@ class DrillResult(msgspec.Struct, frozen=True):
         return any(tree.faults() for tree in self.trees)
 
 
-def storm_result(storm: Storm, prefill: PrefillReport, decode: DecodeReport) -> StormResult:
+def storm_result(storm: Storm, prefill: PrefillReport, decode: DecodeReport, not_started: int = 0) -> StormResult:
     """What the two sides have told of a storm."""
     aborted = set(decode.aborted)
     stuck = [entry.room for entry in prefill.stuck]
@@ -233,6 +237,7 @@ def storm_result(storm: Storm, prefill: PrefillReport, decode: DecodeReport) -> 
         aborted=ends(True),
         not_aborted=ends(False),
         early=len(decode.early),
+        not_started=not_started,
         pinned=prefill.stuck,
         settled=prefill.settled,
         flips=prefill.flips,

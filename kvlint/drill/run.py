@@ -6,10 +6,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from kvlint.drill.messages import Begin, Begun, DecodeReport, Done, Opened, PrefillReport, Released, Settle, Start
-from kvlint.drill.parent import Pair, Processes
+from kvlint.drill.parent import Link, Pair, Processes
 from kvlint.drill.storm import PlannedRoom, Storm, planned
 
 #: Seconds after which a room that has not ended counts as one that nobody waits for: the next one is let in.
@@ -18,16 +18,23 @@ _PATIENCE_DURATIONS: Final = 5
 #: Times of a storm's shortest duration, and seconds on top, after which no more rooms are let in.
 _LIMIT_DURATIONS: Final = 20
 _LIMIT_SECONDS: Final = 30.0
+#: Seconds on top of twice what nothing must happen for.
 _SETTLING_SECONDS: Final = 20.0
+#: A decode side that says nothing for so long, in seconds, is not given the blame: how often is settled anew, then.
+_SUSPECT_SILENCE: Final = 1.5
+_SETTLES: Final = 4
 _REPORT_SECONDS: Final = 30.0
+
+
+_Report = TypeVar("_Report", PrefillReport, DecodeReport)
 
 
 def places_for(storm: Storm) -> int:
     """How many rooms there is to be memory for.
 
-    Those that are live, twice as many that are being given up, and one whose bytes prove nothing: see StormRun.
+    Those that are live, five times as many that linger on the prefill side, and one whose bytes prove nothing.
     """
-    return 3 * storm.live + 1
+    return 6 * storm.live + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,9 @@ class StormRun:
         settle: Seconds for which nothing must happen, twice, before what is left counts as stuck.
         progress: Called as the storm goes on.
         what: What it is, in words.
+
+    Attributes:
+        not_started: Rooms that there was no time to let in, once it has run.
     """
 
     processes: Processes
@@ -70,6 +80,7 @@ class StormRun:
     settle: float
     progress: Callable[[Moment], None]
     what: str
+    not_started: int = 0
     _free: deque[int] = field(default_factory=deque)
     _place_of: dict[int, int] = field(default_factory=dict)
     _started: dict[int, float] = field(default_factory=dict)
@@ -77,6 +88,7 @@ class StormRun:
     _released: set[int] = field(default_factory=set)
     _late: set[int] = field(default_factory=set)
     _held_back: dict[int, Start] = field(default_factory=dict)
+    _reports: list[PrefillReport | DecodeReport] = field(default_factory=list)
 
     def run(self) -> tuple[PrefillReport, DecodeReport]:
         """Run it.
@@ -90,12 +102,38 @@ class StormRun:
             self.processes.next(self.pair, link, Begun, _REPORT_SECONDS)
         self._let_in()
         self._tell("settling")
+        most = _SETTLING_SECONDS + 2 * self.settle
         # The prefill side goes first, for the decode side to see all that comes.
-        self.pair.prefill.send(Settle(self.settle, _SETTLING_SECONDS))
-        prefill = self.processes.next(self.pair, self.pair.prefill, PrefillReport, _REPORT_SECONDS + _SETTLING_SECONDS)
-        self.pair.decode.send(Settle(min(0.2, self.settle), _SETTLING_SECONDS))
-        decode = self.processes.next(self.pair, self.pair.decode, DecodeReport, _REPORT_SECONDS + _SETTLING_SECONDS)
+        prefill, silent = self._settle_prefill(most)
+        for _ in range(_SETTLES - 1):
+            if not prefill.stuck or silent < _SUSPECT_SILENCE:
+                break
+            prefill, silent = self._settle_prefill(most)
+        decode = self._settled(self.pair.decode, DecodeReport, Settle(min(0.2, self.settle), most))
         return prefill, decode
+
+    def _settle_prefill(self, most: float) -> tuple[PrefillReport, float]:
+        """What the prefill side reports, and how long the decode side was silent: without it nothing happens."""
+        decode = self.pair.decode
+        decode.longest_silence = 0.0
+        report = self._settled(self.pair.prefill, PrefillReport, Settle(self.settle, most))
+        return report, max(decode.longest_silence, time.monotonic() - decode.heard)
+
+    def _settled(self, link: Link, kind: type[_Report], settle: Settle) -> _Report:
+        """What a side reports once all has settled; what is told meanwhile is passed on as before.
+
+        Raises:
+            DrillError: A side cannot go on, has ended, or is silent, or the report does not come.
+        """
+        link.send(settle)
+        seconds = settle.most + _REPORT_SECONDS
+        for _ in self.processes.until(self.pair, time.monotonic() + seconds):
+            self._hear()
+            for report in self._reports:
+                if isinstance(report, kind):
+                    self._reports.remove(report)
+                    return report
+        return self.processes.give_up(link, f"the {link.side} side did not report within {seconds:g} s")
 
     def _let_in(self) -> None:
         storm = self.storm
@@ -116,7 +154,8 @@ class StormRun:
                 live += 1
             self._tell(self.what)
             if not waiting and not live:
-                return
+                break
+        self.not_started = len(waiting)
 
     def _start(self, plan: PlannedRoom, now: float) -> None:
         room = plan.room
@@ -147,6 +186,9 @@ class StormRun:
                         continue
                     case Released(room=room):
                         self._released.add(room)
+                    case PrefillReport() | DecodeReport() as report:
+                        self._reports.append(report)
+                        continue
                     case _:
                         continue
                 if room in self._done and room in self._released and room in self._place_of:

@@ -226,6 +226,8 @@ class Side(ABC):
                 self.opened(command.room)
             case Settle():
                 self.settle = command
+                # It may be asked for anew.
+                self._is_over = False
                 self._settle_begin = time.monotonic()
                 self._settled_once = False
                 self._settle_since = self._settle_begin

@@ -98,6 +98,17 @@ class Threads:
         frames = sys._current_frames()
         return [thread for thread in self.workers() if _is_idle(thread, frames)]
 
+    def listeners_are_idle(self) -> bool:
+        """Whether every listener waits for a message; one that is dead does nothing, either."""
+        frames = sys._current_frames()
+        listeners = [thread for thread in self.started if thread.kind == "listener" and thread.is_alive()]
+        return all(_receives(frames.get(thread.ident or 0)) for thread in listeners)
+
+
+def _receives(frame: Any) -> bool:
+    """Whether a frame stands in ZMQ: its receiving is C code below a method of its own."""
+    return frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "zmq"
+
 
 def _is_idle(thread: TreeThread, frames: dict[int, Any]) -> bool:
     if not thread.is_alive():

@@ -130,6 +130,8 @@ def _findings(result: StormResult) -> Iterator[tuple[str, str, bool]]:
     )
     bad = f": {_listed(sorted(wrong))} with {counted(sum(wrong.values()), 'wrong byte')}" if wrong else ": all right"
     yield "bytes", f"{compared}{bad if integrity.compared else ''}{missed}", bool(wrong)
+    if result.not_started:
+        yield "not let in", f"{counted(result.not_started, 'room')}: those before took too long", True
     if result.decode_waiting:
         yield "decode side", f"still waits for the pages of {counted(result.decode_waiting, 'room')}", True
     if result.errors:
