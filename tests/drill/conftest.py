@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kvlint.drill import child, drill
 from kvlint.drill.decode import DecodeSide
 from kvlint.drill.prefill import PrefillSide
 
 from . import sides
+
+
+@pytest.fixture
+def no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Roots are words that the processes of a test know, and lead to no folder."""
+    for module in (drill, child):
+        monkeypatch.setattr(module, "find_tree", lambda root: SimpleNamespace(package=root))
 
 
 @pytest.fixture

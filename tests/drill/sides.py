@@ -126,6 +126,10 @@ class PlayedThreads:
         self.all: list[Any] = []
         self.idle: list[Any] = []
         self.dead: list[DeadThread] = []
+        self.listens = True
+
+    def listeners_are_idle(self) -> bool:
+        return self.listens
 
     def workers(self) -> list[Any]:
         return self.all

@@ -216,20 +216,6 @@ def test_an_abort_that_raises_is_an_error_of_the_scheduler(decode: Any, clock: s
     assert "abort is broken" in decode.report(True).errors[0]
 
 
-def test_a_release_without_abort_is_not_asked_to(
-    decode: Any, clock: sides.Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(sides.Endpoint, "abort")
-    monkeypatch.delattr(sides.Endpoint, "clear")
-    begun(decode, sides.STORM, PlannedRoom(1, 0.0))
-    receiver = awaiting(decode, clock)
-    step(decode, clock)
-    receiver.status = Poll.Success
-    step(decode, clock)
-    report = decode.report(True)
-    assert (report.succeeded, report.errors) == ((1,), ())
-
-
 # -- rounds without aborts -------------------------------------------------------------------
 
 

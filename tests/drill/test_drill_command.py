@@ -146,7 +146,7 @@ def test_wrong_usage_is_status_2_and_runs_nothing(
 def test_the_multiple_that_it_asks_for_is_taken(invoke: Invoke, asked: list[Request]) -> None:
     multiple = invoke("--chunk-mib=0.0001").stderr.split()[-1]
     assert invoke(f"--chunk-mib={multiple}").exit_code == 0
-    assert asked[0].measures.chunk_bytes == 1024
+    assert asked[0].measures.chunk_bytes == 4096
 
 
 def test_any_seed_reaches_the_processes(invoke: Invoke, asked: list[Request]) -> None:
@@ -202,7 +202,7 @@ def test_a_fault_is_status_1(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) ->
     answering(monkeypatch, made.result(made.broken_storm()))
     result = invoke()
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[-1].startswith("FAILED: 3 rooms pinned")
+    assert result.stdout.splitlines()[-1].startswith("FAILED: 3 rooms not at an end")
     assert "dead thread    worker Thread-1" not in result.stdout
     assert "dead thread    worker Thread-1" in invoke("--verbose").stdout
 

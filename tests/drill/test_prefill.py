@@ -132,6 +132,29 @@ def test_an_early_abort_finds_the_sender_as_it_is_made(prefill: Any, clock: side
     assert [prefill.backend.endpoints.of[room].calls for room in (1, 2)] == [["abort"], []]
 
 
+def test_a_sender_waits_until_the_listener_has_got_at_the_abort(prefill: Any, clock: sides.Clock) -> None:
+    begun(prefill, sides.STORM, PlannedRoom(1, 0.02, True, True), PlannedRoom(2, None))
+    prefill.backend.threads.listens = False
+    for room in (1, 2):
+        prefill._take(Start(room, room))
+    clock.now += 1.0
+    step(prefill, clock)
+    assert list(prefill.backend.endpoints.of) == [2]
+    assert not prefill.is_still()
+    prefill.backend.threads.listens = True
+    step(prefill, clock)
+    assert list(prefill.backend.endpoints.of) == [2, 1]
+
+
+def test_a_listener_that_never_gets_there_is_not_waited_for(prefill: Any, clock: sides.Clock) -> None:
+    begun(prefill, sides.STORM, PlannedRoom(1, 0.02, True, True))
+    prefill.backend.threads.listens = False
+    prefill._take(Start(1, 0))
+    clock.now += 6.0
+    step(prefill, clock)
+    assert list(prefill.backend.endpoints.of) == [1]
+
+
 def test_a_place_is_free_once_each_worker_was_idle(prefill: Any, clock: sides.Clock) -> None:
     first, second = "first worker", "second worker"
     prefill.backend.threads.all = [first, second]

@@ -27,6 +27,8 @@ STORM = Storm(rooms=6, live=2, chunks=1, chunk_bytes=1024)
 
 REAL = parent._CODE
 
+pytestmark = pytest.mark.usefixtures("no_tree")
+
 
 @pytest.fixture(autouse=True)
 def _played(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from kvlint.drill.results import Ends, Spread, counted_statuses, spread
 
@@ -30,12 +31,17 @@ def test_both_sides_are_told_of() -> None:
 def test_faults_are_named() -> None:
     assert made.clean_storm().faults() == []
     assert made.broken_storm().faults() == [
-        "3 rooms pinned",
+        "3 rooms not at an end when the time was up",
         "1 dead thread",
         "1 zombie room",
         "2 rooms with 9 wrong bytes",
         "1 error in a scheduler",
+        "the decode side waits for 1 room",
     ]
+    assert replace(made.broken_storm(), settled=True).faults()[0] == "3 rooms pinned"
+    assert replace(made.clean_storm(), not_started=2).faults() == ["2 rooms not even let in"]
+    failed = replace(made.clean_storm(), not_aborted=Ends(4, 1, 0))
+    assert failed.faults() == ["1 room failed though nobody gave up"]
     assert made.throughput(1.0).faults() == []
     assert made.throughput(failed=1, wrong_bytes=2).faults() == [
         "1 room without an abort did not succeed",
@@ -48,14 +54,12 @@ def test_faults_are_named() -> None:
     [({"flips": (1,)}, False), ({"orphan_records": (1,)}, False), ({"zombies": {1: "Success"}}, True)],
 )
 def test_what_is_a_fault(changes: dict[str, object], has_faults: bool) -> None:
-    from msgspec.structs import replace
-
     assert made.result(replace(made.clean_storm(), **changes)).has_faults is has_faults
 
 
 def test_a_tree_has_the_faults_of_both_parts() -> None:
     found = made.result(made.broken_storm(), made.throughput(1.0, failed=2))
-    assert len(found.trees[0].faults()) == 6
+    assert len(found.trees[0].faults()) == 7
     assert found.has_faults
     assert not made.result(made.clean_storm(), made.throughput(1.0)).has_faults
     assert not made.result().has_faults

@@ -32,6 +32,8 @@ from kvlint.loading.errors import LoadError, UnforeseenUse
 from . import sides
 from .sides import Poll
 
+pytestmark = pytest.mark.usefixtures("no_tree")
+
 
 class Exited(BaseException):
     """In place of os._exit()."""
@@ -101,6 +103,7 @@ def failing(error: BaseException) -> Any:
     def side(setup: Setup, channel: Channel) -> NoReturn:
         raise error
 
+    side.mode = "DECODE"  # type: ignore[attr-defined]
     return side
 
 

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kvlint.drill.messages import Begin, Begun, DecodeReport, Done, PrefillReport, Released, Settle, Start
+from kvlint.drill.messages import Begin, Begun, Done, Opened, Released, Settle, Start, StuckRoom
 from kvlint.drill.run import Moment, StormRun, places_for
-from kvlint.drill.storm import Storm
+from kvlint.drill.storm import Storm, planned
 
 from . import made, sides
 
@@ -19,13 +20,26 @@ STORM = Storm(rooms=5, live=2, chunks=1)
 
 
 class Link:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: sides.Clock) -> None:
         self.side = name
+        self.clock = clock
+        self.silences: list[float] = []
+        self.stuck_reports = 0
+        self.longest_silence = 0.0
         self.sent: list[Any] = []
         self.told: deque[Any] = deque()
 
+    @property
+    def heard(self) -> float:
+        return self.clock.now - (self.silences.pop() if self.silences else 0.0)
+
     def send(self, command: Any) -> None:
         self.sent.append(command)
+        if isinstance(command, Settle):
+            stuck = (StuckRoom(1, "Transferring", False, "inflight"),) if self.stuck_reports else ()
+            self.stuck_reports = max(0, self.stuck_reports - 1)
+            prefill = replace(made.prefill_report(), stuck=stuck)
+            self.told.append(prefill if self.side == "prefill" else made.decode_report())
 
     def started(self) -> list[Start]:
         return [command for command in self.sent if isinstance(command, Start)]
@@ -38,12 +52,12 @@ class Played:
         self.clock = clock
         self.turn = turn
         self.turns = 0
-        self.prefill, self.decode = Link("prefill"), Link("decode")
+        self.prefill, self.decode = Link("prefill", clock), Link("decode", clock)
         self.awaited: list[str] = []
 
     def next(self, pair: Any, link: Link, kind: Any, seconds: float) -> Any:
         self.awaited.append(f"{link.side} {kind.__name__}")
-        return {Begun: Begun(), PrefillReport: made.prefill_report(), DecodeReport: made.decode_report()}[kind]
+        return {Begun: Begun()}[kind]
 
     def until(self, pair: Any, end: float) -> Iterator[None]:
         while self.clock.now < end:
@@ -80,12 +94,61 @@ def test_a_storm_in_order(clock: sides.Clock) -> None:
     assert played.prefill.sent[0] == played.decode.sent[0] == Begin(STORM)
     assert played.prefill.started() == played.decode.started()
     assert [start.room for start in played.decode.started()] == [1, 2, 3, 4, 5]
-    assert played.prefill.sent[-1] == Settle(1.0, 20.0)
-    assert played.decode.sent[-1] == Settle(0.2, 20.0)
-    # The decode side sees all that comes only if the prefill side has settled.
-    assert played.awaited == ["prefill Begun", "decode Begun", "prefill PrefillReport", "decode DecodeReport"]
+    assert played.prefill.sent[-1] == Settle(1.0, 22.0)
+    assert played.decode.sent[-1] == Settle(0.2, 22.0)
+    assert played.awaited == ["prefill Begun", "decode Begun"]
     assert moments[-1] == Moment(5, 5, 5, "settling")
     assert {moment.what for moment in moments[:-1]} == {"storm"}
+
+
+def test_a_decode_side_without_a_processor_is_not_blamed(clock: sides.Clock) -> None:
+    """As long as it stands still nothing can happen to a room, and nothing follows from that."""
+    silent = [5.0, 2.0]
+
+    def turn(played: Played) -> None:
+        newest_end(played)
+        if played.turns == 1:
+            played.decode.silences = silent
+            played.prefill.stuck_reports = 2
+
+    played, _ = run(clock, turn)
+    assert [command for command in played.prefill.sent if isinstance(command, Settle)] == [Settle(1.0, 22.0)] * 3
+    assert silent == []
+
+
+def test_an_early_room_reaches_the_prefill_side_when_it_was_given_up(clock: sides.Clock) -> None:
+    storm = Storm(rooms=40, live=2, chunks=1, abort_probability=1.0)
+    early = [entry.room for entry in planned(storm) if entry.is_early]
+    assert early
+    before: list[int] = []
+
+    def turn(played: Played) -> None:
+        there = {start.room for start in played.prefill.started()}
+        before.extend(start.room for start in played.decode.started() if start.room not in there)
+        newest_end(played)
+
+    played, _ = run(clock, turn, storm)
+    assert set(before) >= set(early)
+    assert {start.room for start in played.prefill.started()} == set(range(1, 41))
+
+
+def test_a_sender_that_was_made_is_told_of(clock: sides.Clock) -> None:
+    def turn(played: Played) -> None:
+        if played.turns == 2:
+            played.prefill.told.append(Opened(1))
+        newest_end(played)
+
+    played, _ = run(clock, turn)
+    assert played.decode.sent.count(Opened(1)) == 1
+
+
+def test_rooms_for_which_there_was_no_time_are_counted(clock: sides.Clock) -> None:
+    played = Played(clock, lambda _: None)
+    pair = SimpleNamespace(prefill=played.prefill, decode=played.decode, links=lambda: (played.prefill, played.decode))
+    storm = Storm(rooms=4000, live=1, chunks=1)
+    storm_run = StormRun(played, pair, storm, 1.0, lambda _: None, "storm")  # type: ignore[arg-type]
+    storm_run.run()
+    assert storm_run.not_started == 4000 - len(played.decode.started()) > 0
 
 
 def test_no_more_are_let_in_than_may_live(clock: sides.Clock) -> None:
@@ -114,7 +177,7 @@ def test_a_place_is_free_when_both_sides_are_done_with_it(clock: sides.Clock) ->
                 played.ends(ended, released=ended % 2 == 0)
 
     played, _ = run(clock, turn, Storm(rooms=8, live=2, chunks=1))
-    assert places_for(STORM) == 7
+    assert places_for(STORM) == 13
     starts = {start.room: start for start in played.decode.started()}
     held = [starts[room].place for room in (1, 3, 5, 7) if starts[room].checked]
     assert len(set(held)) == len(held)
@@ -139,12 +202,12 @@ def test_it_does_not_matter_who_tells_first(clock: sides.Clock, order: int) -> N
 
 
 def test_rooms_that_are_stuck_are_passed_by(clock: sides.Clock) -> None:
-    played, moments = run(clock, lambda played: None, Storm(rooms=9, live=2, chunks=1))
+    played, moments = run(clock, lambda played: None, Storm(rooms=15, live=2, chunks=1))
     starts = played.decode.started()
-    assert [start.room for start in starts] == list(range(1, 10))
+    assert [start.room for start in starts] == list(range(1, 16))
     # Each is waited for as long as patience lasts; then the places are all held, and the last is shared.
-    assert [start.place for start in starts] == [0, 1, 2, 3, 4, 5, 6, 6, 6]
-    assert [start.checked for start in starts] == [True] * 6 + [False] * 3
+    assert [start.place for start in starts] == [*range(13), 12, 12]
+    assert [start.checked for start in starts] == [True] * 12 + [False] * 3
     assert moments[-1].done == 0
 
 

@@ -50,7 +50,11 @@ def test_the_verdict_is_the_last_line() -> None:
     assert render(RESULTS["clean"]).splitlines()[-1] == (
         "PASSED: every room ended, no thread died, and every compared byte is right"
     )
-    assert render(RESULTS["broken"]).splitlines()[-1].startswith("FAILED: 3 rooms pinned; 1 dead thread; ")
+    assert (
+        render(RESULTS["broken"])
+        .splitlines()[-1]
+        .startswith("FAILED: 3 rooms not at an end when the time was up; 1 dead thread; ")
+    )
     passed, failed = render(RESULTS["comparison"]).splitlines()[-2:]
     assert passed.startswith("PASSED: before: ")
     assert failed == "FAILED: after: 1 room without an abort did not succeed; 9 wrong bytes without an abort"
@@ -80,7 +84,10 @@ def test_pinned_rooms_are_told(settled: bool, pinned: tuple[StuckRoom, ...], wor
     [
         (Integrity(1, 0, {}), "1 room compared, every byte: all right\n"),
         (Integrity(0, 0, {}), "0 rooms compared, every byte\n"),
-        (Integrity(2, 1, {1: 1}), ": room 1 with 1 wrong byte; 1 not compared: stuck rooms held the memory\n"),
+        (
+            Integrity(2, 1, {1: 1}),
+            ": room 1 with 1 wrong byte; 1 not compared, for want of memory",
+        ),
     ],
 )
 def test_bytes_are_told(integrity: Integrity, words: str) -> None:
