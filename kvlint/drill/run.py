@@ -13,7 +13,7 @@ from kvlint.drill.parent import Link, Pair, Processes
 from kvlint.drill.storm import PlannedRoom, Storm, planned
 
 #: Seconds after which a room that has not ended counts as one that nobody waits for: the next one is let in.
-_PATIENCE: Final = 1.0
+_PATIENCE: Final = 0.75
 _PATIENCE_DURATIONS: Final = 5
 #: Times of a storm's shortest duration, and seconds on top, after which no more rooms are let in.
 _LIMIT_DURATIONS: Final = 20
