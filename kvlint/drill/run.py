@@ -15,8 +15,8 @@ from kvlint.drill.storm import PlannedRoom, Storm, planned
 #: Seconds after which a room that has not ended counts as one that nobody waits for: the next one is let in.
 _PATIENCE: Final = 0.75
 _PATIENCE_DURATIONS: Final = 5
-#: Times of a storm's shortest duration, and seconds on top, after which no more rooms are let in.
-_LIMIT_DURATIONS: Final = 20
+#: Times of what a storm takes whose every room is stuck, and seconds on top, after which no more rooms are let in.
+_LIMIT_FACTOR: Final = 1.5
 _LIMIT_SECONDS: Final = 30.0
 #: Seconds on top of twice what nothing must happen for.
 _SETTLING_SECONDS: Final = 20.0
@@ -140,9 +140,9 @@ class StormRun:
         self._free.extend(range(places_for(storm) - 1))
         waiting = deque(planned(storm))
         patience = max(_PATIENCE, _PATIENCE_DURATIONS * storm.duration)
-        shortest = storm.duration * -(-storm.rooms // storm.live)
+        longest = patience * -(-storm.rooms // storm.live)
         begin = time.monotonic()
-        for _ in self.processes.until(self.pair, begin + _LIMIT_DURATIONS * shortest + _LIMIT_SECONDS):
+        for _ in self.processes.until(self.pair, begin + _LIMIT_FACTOR * longest + _LIMIT_SECONDS):
             self._hear()
             now = time.monotonic()
             self._late.update(

@@ -143,12 +143,16 @@ def test_a_sender_that_was_made_is_told_of(clock: sides.Clock) -> None:
 
 
 def test_rooms_for_which_there_was_no_time_are_counted(clock: sides.Clock) -> None:
-    played = Played(clock, lambda _: None)
+    def turn(played: Played) -> None:
+        # So little time the machine has for this.
+        played.clock.now += 5.0
+
+    played = Played(clock, turn)
     pair = SimpleNamespace(prefill=played.prefill, decode=played.decode, links=lambda: (played.prefill, played.decode))
-    storm = Storm(rooms=4000, live=1, chunks=1)
+    storm = Storm(rooms=400, live=1, chunks=1)
     storm_run = StormRun(played, pair, storm, 1.0, lambda _: None, "storm")  # type: ignore[arg-type]
     storm_run.run()
-    assert storm_run.not_started == 4000 - len(played.decode.started()) > 0
+    assert storm_run.not_started == 400 - len(played.decode.started()) > 0
 
 
 def test_no_more_are_let_in_than_may_live(clock: sides.Clock) -> None:
@@ -213,9 +217,12 @@ def test_rooms_that_are_stuck_are_passed_by(clock: sides.Clock) -> None:
 
 def test_time_is_up_in_the_end(clock: sides.Clock) -> None:
     begin = clock.now
-    storm = Storm(rooms=1000, live=1, chunks=1)
-    _, moments = run(clock, lambda played: None, storm)
-    assert clock.now - begin == pytest.approx(20 * storm.duration * 1000 + 30, abs=0.2)
+
+    def turn(played: Played) -> None:
+        played.clock.now += 5.0
+
+    _, moments = run(clock, turn, Storm(rooms=1000, live=1, chunks=1))
+    assert clock.now - begin == pytest.approx(1.5 * 0.75 * 1000 + 30, abs=21.0)
     assert 0 < moments[-1].started < 1000
 
 
