@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from kvlint.drill.memory import Memory
 from kvlint.drill.messages import Setup
 from kvlint.drill.threads import Threads
 from kvlint.loading.calls import call_known
-from kvlint.loading.errors import LoadError, UnforeseenUse, place_of, place_of_code
+from kvlint.loading.errors import LoadError, place_of_code
 from kvlint.loading.foreseen import HOST, server_args, sglang_modules
 from kvlint.loading.importer import SHARED, Importer
 from kvlint.loading.memory import arguments, no_state
@@ -70,17 +70,17 @@ class Backend:
         self._importer = Importer(tree, self._modules(setup, mode, port), SHARED | _REAL)
         #: The uses that stand-ins refused so far, none in a backend that works.
         self.faults = self._importer.marker.faults
-        self._guarded("the backend", lambda: self._importer.load(_CONN))
-        self.poll = self._name(_BASE, "KVPoll")
+        self._importer.guarded("the backend", lambda: self._importer.load(_CONN))
+        self.poll = self._importer.name(_BASE, "KVPoll")
         self.statuses = {
             value: name for name, value in vars(self.poll).items() if isinstance(value, int) and name[0] != "_"
         }
         self.address = setup.address or f"{HOST}:{self._served(port)}"
-        modes = self._name(_UTILS, "DisaggregationMode")
-        described = arguments(self._name(_BASE, "KVArgs"), memory.cache(), memory.metadata(), memory.device_number)
+        modes = self._importer.name(_UTILS, "DisaggregationMode")
+        described = arguments(self._importer.name(_BASE, "KVArgs"), memory.cache(), memory.metadata())
         given = server_args(int(self.address.rpartition(":")[2]))
-        manager_class = self._name(_CONN, "NixlKVManager")
-        self.manager = self._guarded(
+        manager_class = self._importer.name(_CONN, "NixlKVManager")
+        self.manager = self._importer.guarded(
             f"NixlKVManager in {mode} mode", lambda: manager_class(described, getattr(modes, mode), given, False)
         )
         self.version = find_version(tree)
@@ -88,7 +88,7 @@ class Backend:
 
     def senders(self) -> Senders:
         """The senders, on the prefill side."""
-        return Senders(self.manager, self._name(_CONN, "NixlKVSender"), self.address, self._no_state())
+        return Senders(self.manager, self._importer.name(_CONN, "NixlKVSender"), self.address, self._no_state())
 
     def receivers(self) -> Receivers:
         """The receivers, on the decode side, once the prefill side is known.
@@ -96,9 +96,9 @@ class Backend:
         Raises:
             LoadError: It does not become known.
         """
-        made = Receivers(self.manager, self._name(_CONN, "NixlKVReceiver"), self.address, self._no_state())
+        made = Receivers(self.manager, self._importer.name(_CONN, "NixlKVReceiver"), self.address, self._no_state())
         end = time.monotonic() + _PARALLEL_SECONDS
-        while not self._guarded("the decode side", made.ensure):
+        while not self._importer.guarded("the decode side", made.ensure):
             if time.monotonic() > end:
                 raise LoadError(
                     f"{self._importer.tree.package}: the decode side did not get to know the prefill side within "
@@ -109,13 +109,13 @@ class Backend:
 
     def why_no_abort(self) -> str | None:
         """Why nobody can give up, or None if a receiver can."""
-        receiver = self._name(_CONN, "NixlKVReceiver")
+        receiver = self._importer.name(_CONN, "NixlKVReceiver")
         if hasattr(receiver, "abort"):
             return None
         return f"{place_of_code(receiver.__init__)}: this release's receiver has no abort()"
 
     def _no_state(self) -> list[object] | None:
-        return no_state(self._name(_BASE, "KVArgs"))
+        return no_state(self._importer.name(_BASE, "KVArgs"))
 
     def status(self, room: int) -> str:
         """The name of a room's status in the manager's table, `absent` if it has none."""
@@ -170,10 +170,10 @@ class Backend:
 
     def _served(self, port: int) -> int:
         """The port of a bootstrap server that was started."""
-        server = self._name(_CONN, "NixlKVBootstrapServer")
+        server = self._importer.name(_CONN, "NixlKVBootstrapServer")
         for _ in range(_SERVER_TRIES):
             start = partial(call_known, server, host=HOST, port=port)
-            self.server = self._guarded("the bootstrap server", start)
+            self.server = self._importer.guarded("the bootstrap server", start)
             if _answers(port):
                 return port
             port = _free_port()
@@ -181,24 +181,6 @@ class Backend:
             f"{self._importer.tree.package}: the bootstrap server does not answer. It has logged: "
             f"{'; '.join(self.log) or 'nothing'}"
         )
-
-    def _name(self, module: str, name: str) -> Any:
-        loaded = self._importer.load(module)
-        found = getattr(loaded, name, None)
-        if found is None:
-            raise LoadError(f"{loaded.__file__}: there is no {name}; the backend cannot be built without it.")
-        return found
-
-    def _guarded(self, what: str, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except LoadError:
-            raise
-        except (Exception, UnforeseenUse, SystemExit) as error:
-            package = self._importer.tree.package
-            place = place_of(error, package) or str(package)
-            kind = "" if isinstance(error, UnforeseenUse) else f"{type(error).__name__}: "
-            raise LoadError(f"{place}: {what} cannot be built: {kind}{error}") from error
 
 
 class _Logger(SilentLogger):

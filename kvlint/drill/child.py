@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import faulthandler
 import importlib
 import os
-import resource
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Sequence
@@ -25,10 +22,10 @@ from kvlint.drill.prefill import PrefillSide
 from kvlint.drill.side import Channel, Side
 from kvlint.drill.threads import watch_threads
 from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
+from kvlint.loading.processes import prepare_process
 from kvlint.loading.tree import find_tree
 
 SIDES: dict[str, type[Side]] = {"prefill": PrefillSide, "decode": DecodeSide}
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def serve(side: type[Side], channel: Channel) -> None:
@@ -77,17 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _prepare(stacks: int) -> None:
-    os.set_inheritable(stacks, False)
-    faulthandler.enable(stacks, all_threads=True)
-    faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
-    if sys.platform == "linux":
-        import ctypes
-
-        # When the parent is killed nobody else would end this process, should it stand in code that is not Python's.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prepare_process(stacks)
     # Ctrl-C is the parent's business: it ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     watch_threads()
 
 

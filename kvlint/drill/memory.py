@@ -84,11 +84,6 @@ class Memory:
         return self._torch.arange(count, dtype=self._torch.int64, device=device) * _PLACE
 
     @property
-    def device_number(self) -> int:
-        """The number of the GPU, 0 without one."""
-        return 0
-
-    @property
     def device_name(self) -> str:
         """The device in words."""
         return self._torch.cuda.get_device_name() if self._device == "cuda" else "host memory"

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Final, Never, TypeVar
 
 from kvlint.config import KvlintError
-from kvlint.drill.messages import Alive, Command, Ready, Setup, Stop, Told, Unable, decode_told, encode
+from kvlint.drill.messages import Alive, Command, Ready, Setup, Told, Unable, decode_told, encode
 from kvlint.loading.processes import environment, import_path
 
 _CODE = "import sys; sys.path[:] = {path!r}; from kvlint.drill.child import main; main()"
@@ -290,14 +290,6 @@ class Processes:
         pair.decode.send(replace(setup, address=pair.ready.address, device=pair.ready.took))
         self.next(pair, pair.decode, Ready, _STARTING)
         return pair.ready
-
-    def stop(self, pair: Pair) -> None:
-        """End a tree's processes."""
-        for link in pair.links():
-            link.send(Stop())
-        for process in pair.processes():
-            process.end()
-            self._all.remove(process)
 
     # -- what they tell ----------------------------------------------------------------
 

@@ -7,11 +7,9 @@ stacks that faulthandler writes. `parent` starts it; ``python -m kvlint.explore.
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import importlib
 import os
 import resource
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -23,9 +21,9 @@ from kvlint.explore.events import Alive, Ended, Event, Failed, FailureKind, Foun
 from kvlint.explore.request import Request
 from kvlint.explore.results import ScenarioResult, Verdict
 from kvlint.explore.watchdog import Stalled, Watchdog
+from kvlint.loading.processes import prepare_process
 
 SESSION = "kvlint.explore.session"
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _TICKS = 4  # from one sign of life to the next
 
 
@@ -185,18 +183,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _prepare(events: int, stacks: int, memory: int) -> None:
-    for descriptor in (events, stacks):
-        os.set_inheritable(descriptor, False)
-    faulthandler.enable(stacks, all_threads=True)
-    faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
-    if sys.platform == "linux":
-        import ctypes
-
-        # When the parent is killed nobody else would end this process, should it stand in code that is not Python's.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.set_inheritable(events, False)
+    prepare_process(stacks)
     # A copy that the tree makes of the process would explore as well, and outlive it.
     os.register_at_fork(after_in_child=lambda: os._exit(0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         allowed = memory if most == resource.RLIM_INFINITY else min(memory, most)

@@ -5,14 +5,14 @@ The modules of the tree run: see importer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from kvlint.loading.backend import Backend
 from kvlint.loading.captured import CapturedThread
-from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
+from kvlint.loading.errors import LoadError
 from kvlint.loading.foreseen import ALLOCATION_POLICY, DTYPE, PAGE_TOKENS, PARALLEL, other_modules, server_args
 from kvlint.loading.frames import DecodeSide
 from kvlint.loading.hooks import Hooks
@@ -80,10 +80,10 @@ class _Construction:
         prefill = self._manager("PREFILL")
         self._wire.listening = self._wire.bound[-1] if self._wire.bound else None
         started = tuple(self._threads)
-        without_state = no_state(self._name(_BASE, "KVArgs"))
-        receiver = self._name(_CONN, "NixlKVReceiver")
+        without_state = no_state(self._importer.name(_BASE, "KVArgs"))
+        receiver = self._importer.name(_CONN, "NixlKVReceiver")
         decode = DecodeSide(self._manager("DECODE"), receiver, self._wire, without_state)
-        self._guarded("the decode side", decode.open)
+        self._importer.guarded("the decode side", decode.open)
         workers = tuple(thread for thread in started if is_worker(thread))
         listener = self._listener([thread for thread in started if thread not in workers])
         importer = self._importer
@@ -96,12 +96,12 @@ class _Construction:
             hooks=self._wire.hooks,
             faults=importer.marker.faults,
             manager=prefill,
-            poll=self._name(_BASE, "KVPoll"),
+            poll=self._importer.name(_BASE, "KVPoll"),
             workers=workers,
             listener=listener,
             others=tuple(thread for thread in started if thread not in workers and thread is not listener),
             threads=self._threads,
-            sender_class=self._name(_CONN, "NixlKVSender"),
+            sender_class=self._importer.name(_CONN, "NixlKVSender"),
             no_state=without_state,
             decode=decode,
             memory=tuple(self._pools),
@@ -117,33 +117,15 @@ class _Construction:
         return listeners[0]
 
     def _manager(self, mode: str) -> Any:
-        manager_class = self._name(_CONN, "NixlKVManager")
-        modes = self._name(_UTILS, "DisaggregationMode")
+        manager_class = self._importer.name(_CONN, "NixlKVManager")
+        modes = self._importer.name(_UTILS, "DisaggregationMode")
         pool = Pool()
         self._pools.append(pool)
-        arguments = pool.arguments(self._name(_BASE, "KVArgs"))
-        return self._guarded(
+        arguments = pool.arguments(self._importer.name(_BASE, "KVArgs"))
+        return self._importer.guarded(
             f"NixlKVManager in {mode} mode",
             lambda: manager_class(arguments, getattr(modes, mode), server_args(), False),
         )
-
-    def _name(self, module: str, name: str) -> Any:
-        loaded = self._importer.load(module)
-        found = getattr(loaded, name, None)
-        if found is None:
-            raise LoadError(f"{loaded.__file__}: there is no {name}; the backend cannot be built without it.")
-        return found
-
-    def _guarded(self, what: str, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except LoadError:
-            raise
-        except UnforeseenUse as error:
-            raise LoadError(f"{what} cannot be built: {error}") from error
-        except (Exception, SystemExit) as error:
-            place = place_of(error, self._importer.tree.package) or str(self._conn.__file__)
-            raise LoadError(f"{place}: {what} cannot be built: {type(error).__name__}: {error}") from error
 
     def _server_info(self, registered: Mapping[str, object]) -> Mapping[str, object]:
         """The bootstrap server's answer about the whole server, with the fields that the release's class has."""

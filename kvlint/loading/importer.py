@@ -14,7 +14,7 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -73,6 +73,38 @@ class Importer:
             return self._module(name)
         except (Exception, UnforeseenUse, SystemExit) as error:
             raise LoadError(self._reason(name, error)) from error
+
+    def name(self, module: str, name: str) -> Any:
+        """What a module of the tree calls so.
+
+        Raises:
+            LoadError: The module cannot be loaded, or has no such name.
+        """
+        loaded = self.load(module)
+        found = getattr(loaded, name, None)
+        if found is None:
+            raise LoadError(f"{loaded.__file__}: there is no {name}; the backend cannot be built without it.")
+        return found
+
+    def guarded(self, what: str, action: Callable[[], Any]) -> Any:
+        """What code of the tree returns.
+
+        Args:
+            what: What it builds, in words.
+            action: Runs it.
+
+        Raises:
+            LoadError: It raised something; the message says what and where.
+        """
+        try:
+            return action()
+        except LoadError:
+            raise
+        except UnforeseenUse as error:
+            raise LoadError(f"{what} cannot be built: {error}") from error
+        except (Exception, SystemExit) as error:
+            place = place_of(error, self.tree.package) or str(self.tree.package)
+            raise LoadError(f"{place}: {what} cannot be built: {type(error).__name__}: {error}") from error
 
     def _reason(self, name: str, error: BaseException) -> str:
         if isinstance(error, UnforeseenUse):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import resource
+import signal
 import sys
 from collections.abc import Mapping
 
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 _PASSED = (
     *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"),
     # What an interpreter may need to start at all.
@@ -42,3 +46,20 @@ def environment(variables: Mapping[str, str], folder: str, prefixes: tuple[str, 
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }
+
+
+def prepare_process(stacks: int) -> None:
+    """Do in such a process what it needs before it runs code of a tree.
+
+    Args:
+        stacks: The descriptor that stacks go to, of crashes and on SIGUSR1.
+    """
+    os.set_inheritable(stacks, False)
+    faulthandler.enable(stacks, all_threads=True)
+    faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
+    if sys.platform == "linux":
+        import ctypes
+
+        # When the parent is killed nobody else would end this process, should it stand in code that is not Python's.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
