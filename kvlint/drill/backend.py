@@ -64,7 +64,7 @@ class Backend:
         self.threads = Threads()
         self.transfers = Transfers(setup.storm.transfer)
         self.log: deque[str] = deque(maxlen=_LOGGED)
-        self.nixl, self.nixl_version = _nixl()
+        self.nixl_version = _nixl_version()
         tree = find_tree(Path(setup.root))
         port = int(setup.address.rpartition(":")[2]) if setup.address else _free_port()
         self._importer = Importer(tree, self._modules(setup, mode, port), SHARED | _REAL)
@@ -202,15 +202,20 @@ class _Logger(SilentLogger):
         return _Logger(f"{self.name}.{suffix}", self.__dict__["_kept"])
 
 
-def _nixl() -> tuple[Any, str | None]:
+def _nixl_version() -> str | None:
+    """The release of NIXL, None if nothing tells it.
+
+    Raises:
+        LoadError: There is no NIXL.
+    """
     try:
         module = importlib.import_module("nixl")
     except ImportError as error:
         raise LoadError(f"NIXL cannot be imported: {error}. pip install 'flake8-kvlint[drill]'") from error
     for name in ("nixl", getattr(getattr(module, "_pkg", None), "__name__", "").replace("_", "-")):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError):
-            return module, importlib.metadata.version(name)
-    return module, None
+            return importlib.metadata.version(name)
+    return None
 
 
 def _free_port() -> int:

@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kvlint.drill.decode import DecodeSide
 from kvlint.drill.messages import Unable
@@ -25,10 +26,10 @@ from kvlint.loading.errors import LoadError, UnforeseenUse, place_of
 from kvlint.loading.processes import prepare_process
 from kvlint.loading.tree import find_tree
 
-SIDES: dict[str, type[Side]] = {"prefill": PrefillSide, "decode": DecodeSide}
+SIDES: dict[str, type[Side[Any]]] = {"prefill": PrefillSide, "decode": DecodeSide}
 
 
-def serve(side: type[Side], channel: Channel) -> None:
+def serve(side: type[Side[Any]], channel: Channel) -> None:
     """Be a side, and say so if that cannot be; no exception gets out."""
     root = ""
     try:

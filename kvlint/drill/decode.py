@@ -42,7 +42,7 @@ class _Request:
     status: object = None
 
 
-class DecodeSide(Side):
+class DecodeSide(Side[_Request]):
     """The decode side."""
 
     mode = "DECODE"
@@ -55,8 +55,8 @@ class DecodeSide(Side):
     def _clear(self) -> None:
         self._preallocated: list[_Request] = []
         self._transferring: list[_Request] = []
-        self._succeeded: list[int] = []
-        self._failed: list[int] = []
+        self.succeeded: list[int] = []
+        self.failed: list[int] = []
         self._aborted: list[int] = []
         self._wrong: dict[int, int] = {}
         self._compared = 0
@@ -86,7 +86,7 @@ class DecodeSide(Side):
         if right:
             self._preallocated.append(request)
         else:
-            self._conclude(request, self._failed)
+            self.conclude(request, self.failed)
 
     def opened(self, room: int) -> None:
         """The room may be given up from now on."""
@@ -124,18 +124,10 @@ class DecodeSide(Side):
         self._abort_due()
         self._transferring = [request for request in self._transferring if self._receives(request)]
 
-    def _poll(self, request: _Request) -> tuple[bool, Any]:
-        right, status = self.guarded(lambda: request.receiver.poll())
-        if right and status != request.status:
-            self.moved()
-            request.status = status
-        return right, status
-
     def _waits(self, request: _Request) -> bool:
         """Poll a room whose metadata was not sent yet; whether it stays so."""
-        right, status = self._poll(request)
-        poll = self.backend.poll
-        if right and status == poll.WaitingForInput:
+        right, status = self.poll(request, request.receiver)
+        if right and status == self.backend.poll.WaitingForInput:
             first = self.memory.pages(request.start.place).start
             pages = np.array([first + page for page in request.order], dtype=np.int32)
             right, _ = self.guarded(lambda: self._receivers.send_metadata(request.receiver, pages, request.start.place))
@@ -145,30 +137,18 @@ class DecodeSide(Side):
                 request.abort_at = None if after is None else time.monotonic() + after
                 self._transferring.append(request)
                 return False
-        if right and status == poll.Failed:
-            self._fail(request)
-        elif not right:
-            self._conclude(request, self._failed)
-        else:
-            return True
-        return False
+        return self.stays(request, right, status)
 
     def _receives(self, request: _Request) -> bool:
         """Poll a room whose pages are awaited; whether it stays so."""
-        right, status = self._poll(request)
-        poll = self.backend.poll
-        if right and status == poll.Success:
+        right, status = self.poll(request, request.receiver)
+        if right and status == self.backend.poll.Success:
             self._last_success = time.monotonic()
             self._compare(request)
             self._clear_receiver(request)
-            self._conclude(request, self._succeeded)
-        elif right and status == poll.Failed:
-            self._fail(request)
-        elif not right:
-            self._conclude(request, self._failed)
-        else:
-            return True
-        return False
+            self.conclude(request, self.succeeded)
+            return False
+        return self.stays(request, right, status)
 
     def _compare(self, request: _Request) -> None:
         if not request.start.checked:
@@ -184,22 +164,24 @@ class DecodeSide(Side):
         if wrong:
             self._wrong[request.room] = wrong
 
-    def _fail(self, request: _Request) -> None:
+    def fail(self, request: _Request) -> None:
+        """Do what the scheduler does with a room that polls Failed."""
         # What it raises is the client's to read.
         with contextlib.suppress(Exception):
             request.receiver.failure_exception()
         self._clear_receiver(request)
-        self._conclude(request, self._aborted if request.was_aborted else self._failed)
+        self.conclude(request, self._aborted if request.was_aborted else self.failed)
 
     def _clear_receiver(self, request: _Request) -> None:
         clear = getattr(request.receiver, "clear", None)
         if clear is not None:
             self.guarded(clear)
 
-    def _conclude(self, request: _Request, where: list[int]) -> None:
+    def conclude(self, request: _Request, where: list[int]) -> None:
+        """A room has come to an end."""
         self.moved()
         where.append(request.room)
-        self.channel.tell(Done(request.room, where is self._succeeded, request.was_aborted))
+        self.channel.tell(Done(request.room, where is self.succeeded, request.was_aborted))
 
     # -- the end -------------------------------------------------------------------------
 
@@ -219,8 +201,8 @@ class DecodeSide(Side):
         early = (room for room in self._aborted if self.plan[room].is_early)
         waiting = (request.room for request in (*self._preallocated, *self._transferring))
         return DecodeReport(
-            succeeded=tuple(self._succeeded),
-            failed=tuple(self._failed),
+            succeeded=tuple(self.succeeded),
+            failed=tuple(self.failed),
             aborted=tuple(self._aborted),
             early=tuple(early),
             waiting=tuple(sorted(waiting)),
@@ -232,9 +214,3 @@ class DecodeSide(Side):
             log=tuple(self.backend.log),
             peak_bytes=self.peak_bytes(),
         )
-
-
-def _abort(receiver: Any) -> None:
-    # The receivers of early releases (0.5.2 is one) know no abort: the scheduler has nothing to call.
-    if hasattr(receiver, "abort"):
-        receiver.abort()

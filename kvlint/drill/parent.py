@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Never, TypeVar
 
+from msgspec.structs import replace
+
 from kvlint.config import KvlintError
 from kvlint.drill.messages import Alive, Command, Ready, Setup, Told, Unable, decode_told, encode
 from kvlint.loading.processes import environment, import_path
@@ -283,8 +285,6 @@ class Processes:
         Raises:
             DrillError: One of them cannot.
         """
-        from msgspec.structs import replace
-
         pair.prefill.send(setup)
         pair.ready = self.next(pair, pair.prefill, Ready, _STARTING)
         pair.decode.send(replace(setup, address=pair.ready.address, device=pair.ready.took))

@@ -52,7 +52,7 @@ class _Request:
     status: object = None
 
 
-class PrefillSide(Side):
+class PrefillSide(Side[_Request]):
     """The prefill side."""
 
     mode = "PREFILL"
@@ -67,8 +67,8 @@ class PrefillSide(Side):
         self._bootstrap: list[_Request] = []
         self._running: list[_Request] = []
         self._inflight: list[_Request] = []
-        self._succeeded: list[int] = []
-        self._failed: list[int] = []
+        self.succeeded: list[int] = []
+        self.failed: list[int] = []
         #: Rooms of which everything was sent, or nothing will be, and since when; until nothing of them is on its way.
         self._leaving: dict[int, float] = {}
         #: When each worker was last seen to have nothing to do.
@@ -125,7 +125,8 @@ class PrefillSide(Side):
         self._release()
         now = time.monotonic()
         # A request that was given up comes after its ABORT, however long the listener takes.
-        is_free = self.backend.threads.listeners_are_idle()
+        has_early = any(request.is_early for request in self._arrived)
+        is_free = has_early and self.backend.threads.listeners_are_idle()
         due = [
             request
             for request in self._arrived
@@ -141,35 +142,22 @@ class PrefillSide(Side):
                 if request.is_given_up:
                     self.guarded(partial(self._senders.abort, request.sender))
             else:
-                self._conclude(request, self._failed)
+                self.conclude(request, self.failed)
         self._bootstrap = [request for request in self._bootstrap if self._waits(request)]
         self._running = [request for request in self._running if self._runs(request)]
         self._inflight = [request for request in self._inflight if self._flies(request)]
 
-    def _poll(self, request: _Request) -> tuple[bool, Any]:
-        right, status = self.guarded(lambda: request.sender.poll())
-        if right and status != request.status:
-            self.moved()
-            request.status = status
-        return right, status
-
     def _waits(self, request: _Request) -> bool:
         """Poll a room of the bootstrap queue; whether it stays there."""
-        right, status = self._poll(request)
-        poll = self.backend.poll
-        if right and status == poll.WaitingForInput:
+        right, status = self.poll(request, request.sender)
+        if right and status == self.backend.poll.WaitingForInput:
             pages = self.storm.chunks * PAGES
             right, _ = self.guarded(lambda: self._senders.begin(request.sender, pages, request.place))
             if right:
                 self.moved()
                 self._running.append(request)
                 return False
-        if right and status == poll.Failed:
-            self._fail(request)
-            return False
-        if not right:
-            self._conclude(request, self._failed)
-        return right
+        return self.stays(request, right, status)
 
     def _runs(self, request: _Request) -> bool:
         """Send a chunk of a running room; whether more are to come."""
@@ -180,7 +168,7 @@ class PrefillSide(Side):
         last = chunk + 1 == self.storm.chunks
         right, _ = self.guarded(lambda: self._senders.send(request.sender, pages, last))
         if not right:
-            self._conclude(request, self._failed)
+            self.conclude(request, self.failed)
             return False
         request.sent += 1
         if last:
@@ -190,27 +178,22 @@ class PrefillSide(Side):
 
     def _flies(self, request: _Request) -> bool:
         """Poll a room of the inflight queue; whether it stays there."""
-        right, status = self._poll(request)
-        poll = self.backend.poll
-        if right and status == poll.Success:
+        right, status = self.poll(request, request.sender)
+        if right and status == self.backend.poll.Success:
             self.guarded(lambda: self._senders.clear(request.sender))
-            self._conclude(request, self._succeeded)
+            self.conclude(request, self.succeeded)
             return False
-        if right and status == poll.Failed:
-            self._fail(request)
-            return False
-        if not right:
-            self._conclude(request, self._failed)
-        return right
+        return self.stays(request, right, status)
 
-    def _fail(self, request: _Request) -> None:
+    def fail(self, request: _Request) -> None:
         """Do what the scheduler does with a room that polls Failed: the exception's text goes to the client."""
         # What it raises is the client's to read.
         with contextlib.suppress(Exception):
             request.sender.failure_exception()
-        self._conclude(request, self._failed)
+        self.conclude(request, self.failed)
 
-    def _conclude(self, request: _Request, where: list[int]) -> None:
+    def conclude(self, request: _Request, where: list[int]) -> None:
+        """A room has come to an end."""
         self.moved()
         where.append(request.room)
         if request.sent < self.storm.chunks:
@@ -253,10 +236,10 @@ class PrefillSide(Side):
             for name, queue in queues.items()
             for request in queue
         ]
-        over = {*self._succeeded, *self._failed}
+        over = {*self.succeeded, *self.failed}
         return PrefillReport(
-            succeeded=tuple(self._succeeded),
-            failed=tuple(self._failed),
+            succeeded=tuple(self.succeeded),
+            failed=tuple(self.failed),
             stuck=tuple(sorted(stuck, key=lambda entry: entry.room)),
             settled=settled,
             flips=tuple(self._flips),

@@ -83,10 +83,11 @@ class StormRun:
     not_started: int = 0
     _free: deque[int] = field(default_factory=deque)
     _place_of: dict[int, int] = field(default_factory=dict)
-    _started: dict[int, float] = field(default_factory=dict)
+    _started: int = 0
+    #: When each room was let in that somebody still waits for.
+    _live: dict[int, float] = field(default_factory=dict)
     _done: set[int] = field(default_factory=set)
     _released: set[int] = field(default_factory=set)
-    _late: set[int] = field(default_factory=set)
     _held_back: dict[int, Start] = field(default_factory=dict)
     _reports: list[PrefillReport | DecodeReport] = field(default_factory=list)
 
@@ -145,15 +146,11 @@ class StormRun:
         for _ in self.processes.until(self.pair, begin + _LIMIT_FACTOR * longest + _LIMIT_SECONDS):
             self._hear()
             now = time.monotonic()
-            self._late.update(
-                room for room, at in self._started.items() if now - at > patience and room not in self._done
-            )
-            live = len(self._started) - len(self._done | self._late)
-            while waiting and live < storm.live:
+            self._live = {room: at for room, at in self._live.items() if now - at <= patience}
+            while waiting and len(self._live) < storm.live:
                 self._start(waiting.popleft(), now)
-                live += 1
             self._tell(self.what)
-            if not waiting and not live:
+            if not waiting and not self._live:
                 break
         self.not_started = len(waiting)
 
@@ -164,7 +161,8 @@ class StormRun:
         place = self._free.popleft() if clean else places_for(self.storm) - 1
         if clean:
             self._place_of[room] = place
-        self._started[room] = now
+        self._started += 1
+        self._live[room] = now
         start = Start(room, place, clean)
         self.pair.decode.send(start)
         if plan.is_early:
@@ -178,6 +176,7 @@ class StormRun:
                 match link.told.popleft():
                     case Done(room=room):
                         self._done.add(room)
+                        self._live.pop(room, None)
                         if room in self._held_back:
                             # It was given up, and reaches the prefill side only now.
                             self.pair.prefill.send(self._held_back.pop(room))
@@ -195,4 +194,4 @@ class StormRun:
                     self._free.append(self._place_of.pop(room))
 
     def _tell(self, what: str) -> None:
-        self.progress(Moment(len(self._started), self.storm.rooms, len(self._done), what))
+        self.progress(Moment(self._started, self.storm.rooms, len(self._done), what))

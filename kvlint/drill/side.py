@@ -12,7 +12,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -104,7 +104,16 @@ class Channel:
             thread.join()
 
 
-class Side(ABC):
+class Polled(Protocol):
+    """A request of a scheduler: what it polled last is kept."""
+
+    status: object
+
+
+_Request = TypeVar("_Request", bound=Polled)
+
+
+class Side(ABC, Generic[_Request]):
     """A side of a drill.
 
     Args:
@@ -129,6 +138,8 @@ class Side(ABC):
         self._is_over = True
         self._told = 0.0
         self.errors: list[str] = []
+        self.succeeded: list[int] = []
+        self.failed: list[int] = []
         self.moved_at = 0.0
 
     # -- what a side does ------------------------------------------------------------
@@ -152,6 +163,14 @@ class Side(ABC):
     @abstractmethod
     def step(self) -> None:
         """One step of the scheduler."""
+
+    @abstractmethod
+    def fail(self, request: _Request) -> None:
+        """A room polls Failed: do what the scheduler does with it."""
+
+    @abstractmethod
+    def conclude(self, request: _Request, where: list[int]) -> None:
+        """A room has come to an end, which ``where`` keeps."""
 
     @abstractmethod
     def is_empty(self) -> bool:
@@ -264,6 +283,26 @@ class Side(ABC):
             raise faults[0]
         self._is_over = True
         self.channel.tell(self.report(settled))
+
+    # -- requests ------------------------------------------------------------------------
+
+    def poll(self, request: _Request, end: Any) -> tuple[bool, Any]:
+        """What a request's sender or receiver polls, and whether it raised nothing."""
+        right, status = self.guarded(lambda: end.poll())
+        if right and status != request.status:
+            self.moved()
+            request.status = status
+        return right, status
+
+    def stays(self, request: _Request, right: bool, status: object) -> bool:
+        """Whether a request stays in its queue: not if it polled Failed, or if a call about it raised something."""
+        if right and status != self.backend.poll.Failed:
+            return True
+        if right:
+            self.fail(request)
+        else:
+            self.conclude(request, self.failed)
+        return False
 
     # -- helpers -------------------------------------------------------------------------
 

@@ -236,7 +236,7 @@ def setup(storm: Storm = STORM, device: str = "auto") -> Setup:
     return Setup(root="tree", device=device, storm=storm, places=4, workers=None, backend="UCX")
 
 
-def plan(made: side.Side, *entries: PlannedRoom) -> None:
+def plan(made: side.Side[Any], *entries: PlannedRoom) -> None:
     made.plan = {entry.room: entry for entry in entries}
 
 

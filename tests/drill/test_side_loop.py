@@ -210,7 +210,7 @@ def settling(prefill: Any, clock: sides.Clock) -> Any:
     return prefill
 
 
-def looks(side: Side, clock: Any, seconds: float) -> list[PrefillReport]:
+def looks(side: Side[Any], clock: Any, seconds: float) -> list[PrefillReport]:
     clock.now += seconds
     side.step()
     side._look()
